@@ -1,0 +1,354 @@
+//! The one way in which parties talk: tagged messages over a [`Wire`], counted and recorded.
+//!
+//! A [`Wire`] moves bytes (in memory here, over TLS in `heda-node`). A [`Channel`] puts a tag in
+//! front of every message, checks tag and length of what arrives before anyone looks at it,
+//! counts bytes, messages and round trips by phase, and can record a party's view.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// Moves whole messages between two parties. Blocking.
+pub trait Wire: Send {
+    /// Hands one message to the peer.
+    fn send(&mut self, message: Vec<u8>) -> Result<(), WireError>;
+    /// Waits for the next message of the peer; one longer than `limit` bytes is an error.
+    fn receive(&mut self, limit: usize) -> Result<Vec<u8>, WireError>;
+}
+
+/// Why a wire does not carry any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WireError {
+    /// The peer closed the connection or it broke.
+    #[error("the connection to the peer is closed: {0}")]
+    Closed(String),
+    /// The peer said nothing for too long.
+    #[error("the peer did not answer within {0:?}")]
+    TimedOut(Duration),
+    /// The peer sent more than the protocol allows at this place.
+    #[error("the peer sent a message of {got} bytes where at most {limit} are allowed")]
+    TooLong {
+        /// What arrived.
+        got: usize,
+        /// What the protocol allows here.
+        limit: usize,
+    },
+}
+
+/// Why a message could not be exchanged. All but our own misuse blame the peer or the network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChannelError {
+    /// The transport failed.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// The peer is at another place of the protocol.
+    #[error("the peer sent message {got} where {expected} was expected")]
+    Unexpected {
+        /// The tag that arrived.
+        got: u8,
+        /// The tag that the protocol wants here.
+        expected: u8,
+    },
+    /// The peer sent a message without a tag.
+    #[error("the peer sent an empty message where {expected} was expected")]
+    Empty {
+        /// The tag that the protocol wants here.
+        expected: u8,
+    },
+    /// The peer gave up and said why.
+    #[error("the peer stopped: {0}")]
+    PeerStopped(String),
+}
+
+/// Tag of a message that says why its sender stops. Reserved in every protocol.
+const TAG_STOP: u8 = 0xff;
+/// A reason longer than this is cut.
+const STOP_REASON_LIMIT: usize = 1024;
+
+/// What went over a channel in one phase.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Bytes of messages sent, tags included.
+    pub bytes_sent: u64,
+    /// Bytes of messages received, tags included.
+    pub bytes_received: u64,
+    /// Messages sent.
+    pub messages_sent: u64,
+    /// Messages received.
+    pub messages_received: u64,
+    /// Times that this side waited for an answer after sending something.
+    pub round_trips: u64,
+}
+
+impl std::ops::AddAssign for Traffic {
+    fn add_assign(&mut self, other: Self) {
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.messages_sent += other.messages_sent;
+        self.messages_received += other.messages_received;
+        self.round_trips += other.round_trips;
+    }
+}
+
+/// A message that a party received, as recorded in transcript mode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// The phase in which it arrived.
+    pub phase: &'static str,
+    /// Its tag.
+    pub tag: u8,
+    /// Its body.
+    pub body: Vec<u8>,
+}
+
+/// A counted, tagged conversation with one peer.
+pub struct Channel {
+    wire: Box<dyn Wire>,
+    phase: &'static str,
+    traffic: BTreeMap<&'static str, Traffic>,
+    sent_since_receive: bool,
+    transcript: Option<Vec<Recorded>>,
+}
+
+impl Channel {
+    /// A channel over a wire.
+    pub fn new(wire: Box<dyn Wire>) -> Self {
+        Self {
+            wire,
+            phase: "setup",
+            traffic: BTreeMap::new(),
+            sent_since_receive: false,
+            transcript: None,
+        }
+    }
+
+    /// Two ends that talk in memory; an end that waits longer than `patience` gives up.
+    pub fn pair(patience: Duration) -> (Self, Self) {
+        let (a, b) = MemoryWire::pair(patience);
+        (Self::new(Box::new(a)), Self::new(Box::new(b)))
+    }
+
+    /// From now on, everything received is kept in memory (tests and experiments only).
+    pub fn record(&mut self) {
+        self.transcript.get_or_insert_with(Vec::new);
+    }
+
+    /// What was received since [`Channel::record`]; empty if nothing is recorded.
+    pub fn transcript(&self) -> &[Recorded] {
+        self.transcript.as_deref().unwrap_or_default()
+    }
+
+    /// Names the phase that the following messages are counted under.
+    pub fn enter_phase(&mut self, phase: &'static str) {
+        self.phase = phase;
+    }
+
+    /// Traffic by phase.
+    pub fn traffic(&self) -> &BTreeMap<&'static str, Traffic> {
+        &self.traffic
+    }
+
+    /// Traffic of all phases together.
+    pub fn total_traffic(&self) -> Traffic {
+        let mut total = Traffic::default();
+        self.traffic.values().for_each(|phase| total += *phase);
+        total
+    }
+
+    /// Sends one message.
+    pub fn send(&mut self, tag: u8, body: &[u8]) -> Result<(), ChannelError> {
+        let mut message = Vec::with_capacity(body.len() + 1);
+        message.push(tag);
+        message.extend_from_slice(body);
+        let length = message.len() as u64;
+        self.wire.send(message)?;
+        let counted = self.traffic.entry(self.phase).or_default();
+        counted.bytes_sent += length;
+        counted.messages_sent += 1;
+        self.sent_since_receive = true;
+        Ok(())
+    }
+
+    /// Waits for the message with this tag, whose body has at most `limit` bytes.
+    pub fn receive(&mut self, tag: u8, limit: usize) -> Result<Vec<u8>, ChannelError> {
+        let room = limit.max(STOP_REASON_LIMIT).saturating_add(1);
+        let mut message = self.wire.receive(room)?;
+        let counted = self.traffic.entry(self.phase).or_default();
+        counted.bytes_received += message.len() as u64;
+        counted.messages_received += 1;
+        counted.round_trips += u64::from(std::mem::take(&mut self.sent_since_receive));
+        let got = *message
+            .first()
+            .ok_or(ChannelError::Empty { expected: tag })?;
+        let body = message.split_off(1);
+        if got == TAG_STOP {
+            return Err(ChannelError::PeerStopped(printable(&body)));
+        }
+        if got != tag {
+            return Err(ChannelError::Unexpected { got, expected: tag });
+        }
+        if body.len() > limit {
+            return Err(WireError::TooLong {
+                got: body.len(),
+                limit,
+            }
+            .into());
+        }
+        if let Some(transcript) = &mut self.transcript {
+            transcript.push(Recorded {
+                phase: self.phase,
+                tag,
+                body: body.clone(),
+            });
+        }
+        Ok(body)
+    }
+
+    /// Tells the peer why we stop; a peer that is gone already does not matter.
+    pub fn stop(&mut self, reason: &str) {
+        let cut = reason.floor_char_boundary(STOP_REASON_LIMIT);
+        let _ = self.send(TAG_STOP, &reason.as_bytes()[..cut]);
+    }
+}
+
+/// A peer's words, fit for a log line: no control characters, bounded.
+fn printable(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&body[..body.len().min(STOP_REASON_LIMIT)]);
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+impl std::fmt::Debug for Channel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Channel")
+            .field("phase", &self.phase)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A wire within one process.
+struct MemoryWire {
+    outgoing: Sender<Vec<u8>>,
+    incoming: Receiver<Vec<u8>>,
+    patience: Duration,
+}
+
+impl MemoryWire {
+    fn pair(patience: Duration) -> (Self, Self) {
+        let (to_b, from_a) = channel();
+        let (to_a, from_b) = channel();
+        let a = Self {
+            outgoing: to_b,
+            incoming: from_b,
+            patience,
+        };
+        let b = Self {
+            outgoing: to_a,
+            incoming: from_a,
+            patience,
+        };
+        (a, b)
+    }
+}
+
+impl Wire for MemoryWire {
+    fn send(&mut self, message: Vec<u8>) -> Result<(), WireError> {
+        self.outgoing
+            .send(message)
+            .map_err(|_| WireError::Closed("the peer ended".into()))
+    }
+
+    fn receive(&mut self, limit: usize) -> Result<Vec<u8>, WireError> {
+        let message = self
+            .incoming
+            .recv_timeout(self.patience)
+            .map_err(|e| match e {
+                RecvTimeoutError::Timeout => WireError::TimedOut(self.patience),
+                RecvTimeoutError::Disconnected => WireError::Closed("the peer ended".into()),
+            })?;
+        if message.len() > limit {
+            return Err(WireError::TooLong {
+                got: message.len(),
+                limit,
+            });
+        }
+        Ok(message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Channel, Channel) {
+        Channel::pair(Duration::from_millis(200))
+    }
+
+    #[test]
+    fn counts_bytes_messages_and_round_trips_by_phase() {
+        let (mut a, mut b) = pair();
+        a.enter_phase("one");
+        a.send(1, b"abc").unwrap();
+        assert_eq!(b.receive(1, 3).unwrap(), b"abc");
+        b.send(2, b"").unwrap();
+        a.receive(2, 0).unwrap();
+        a.enter_phase("two");
+        a.send(3, b"x").unwrap();
+        let one = a.traffic()["one"];
+        assert_eq!(
+            (one.bytes_sent, one.bytes_received, one.round_trips),
+            (4, 1, 1)
+        );
+        assert_eq!(a.traffic()["two"].messages_sent, 1);
+        assert_eq!(a.total_traffic().bytes_sent, 6);
+        assert_eq!(b.total_traffic().round_trips, 0);
+    }
+
+    #[test]
+    fn wrong_tag_length_silence_and_stop_are_told_apart() {
+        let (mut a, mut b) = pair();
+        a.send(1, b"abc").unwrap();
+        assert_eq!(
+            b.receive(2, 3).unwrap_err(),
+            ChannelError::Unexpected {
+                got: 1,
+                expected: 2
+            }
+        );
+        a.send(1, b"abcd").unwrap();
+        let too_long = ChannelError::Wire(WireError::TooLong { got: 4, limit: 3 });
+        assert_eq!(b.receive(1, 3).unwrap_err(), too_long);
+        a.stop("no\nway");
+        assert_eq!(
+            b.receive(1, 3).unwrap_err(),
+            ChannelError::PeerStopped("no way".into())
+        );
+        assert!(matches!(
+            b.receive(1, 3),
+            Err(ChannelError::Wire(WireError::TimedOut(_)))
+        ));
+        drop(a);
+        assert!(matches!(
+            b.receive(1, 3),
+            Err(ChannelError::Wire(WireError::Closed(_)))
+        ));
+    }
+
+    #[test]
+    fn transcript_keeps_what_was_received() {
+        let (mut a, mut b) = pair();
+        b.record();
+        a.send(1, b"abc").unwrap();
+        b.receive(1, 3).unwrap();
+        assert_eq!(
+            b.transcript(),
+            [Recorded {
+                phase: "setup",
+                tag: 1,
+                body: b"abc".to_vec()
+            }]
+        );
+        assert!(a.transcript().is_empty());
+    }
+}

@@ -1,0 +1,6 @@
+//! Cryptography for Heda: no I/O, no async.
+//!
+//! Everything random is drawn from a generator that the caller passes in; [`random::Randomness`]
+//! is where such generators come from.
+
+pub mod random;

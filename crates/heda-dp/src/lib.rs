@@ -1,0 +1,1 @@
+//! Differential privacy for Heda: pure mathematics, no cryptography, no I/O.

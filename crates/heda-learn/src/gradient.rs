@@ -1,0 +1,82 @@
+//! What an optimiser asks for. Optimisers never see rows: the clear-text oracle and the encrypted
+//! engines stand behind the same trait.
+
+use std::ops::Range;
+
+/// Part `index` of `count` of everybody's rows. Each holder of rows takes its own share, so a
+/// batch means the same to all of them without talking about rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Batch {
+    index: usize,
+    count: usize,
+}
+
+impl Batch {
+    /// All rows.
+    pub const FULL: Self = Self { index: 0, count: 1 };
+
+    /// Part `index` of `count`.
+    ///
+    /// # Panics
+    /// If `index` is not below `count`: batches are made by our own optimisers.
+    pub fn new(index: usize, count: usize) -> Self {
+        assert!(index < count, "batch {index} of {count}");
+        Self { index, count }
+    }
+
+    /// Which part.
+    pub fn index(self) -> usize {
+        self.index
+    }
+
+    /// Of how many.
+    pub fn count(self) -> usize {
+        self.count
+    }
+
+    /// The rows of this batch at a holder of `rows` rows: parts differ by one row at most.
+    pub fn share(self, rows: usize) -> Range<usize> {
+        let cut = |part: usize| (rows as u128 * part as u128 / self.count as u128) as usize;
+        cut(self.index)..cut(self.index + 1)
+    }
+}
+
+/// The sum of gradients over a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Gradient {
+    /// Σ loss'(z_i, y_i)·(1, x_i) over the rows of the batch: bias first, then a number a column.
+    pub sum: Vec<f64>,
+    /// Over how many rows.
+    pub rows: usize,
+}
+
+/// Yields gradients of a loss that it knows, on rows that it does not show.
+pub trait GradientSource {
+    /// What can go wrong while asking the holders of the rows.
+    type Error: std::error::Error + Send + Sync + 'static;
+
+    /// Number of coefficients: the bias and one for each encoded column.
+    fn dimension(&self) -> usize;
+
+    /// The summed gradient over a batch at `beta` (bias first).
+    fn gradient(&mut self, beta: &[f64], batch: Batch) -> Result<Gradient, Self::Error>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_partition_the_rows_evenly() {
+        for (rows, count) in [(10, 3), (7, 7), (3, 5), (0, 2), (32_561, 1000)] {
+            let shares: Vec<_> = (0..count)
+                .map(|i| Batch::new(i, count).share(rows))
+                .collect();
+            assert_eq!(shares[0].start, 0);
+            assert_eq!(shares[count - 1].end, rows);
+            assert!(shares.windows(2).all(|w| w[0].end == w[1].start));
+            let sizes: Vec<_> = shares.iter().map(|s| s.len()).collect();
+            assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Schema, table, feature scores, clear-text training and metrics: the oracle.
+
+pub mod data;
+pub mod gradient;

@@ -1,0 +1,1 @@
+//! Provider daemon and data-user client: identity, wire, policy, ledger.

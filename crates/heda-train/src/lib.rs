@@ -1,0 +1,1 @@
+//! Negotiation, split, the two training engines, and the whole job.

@@ -1,0 +1,24 @@
+//! One file a command: its arguments, `run`, and how it prints.
+
+use crate::failure::Failure;
+use clap::{Parser, Subcommand};
+
+/// Train one classifier on the data of several organisations, without showing each other the
+/// data or the model.
+#[derive(Debug, Parser)]
+#[command(name = "heda", version, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 2 bad usage or input, 3 refused by policy or budget, \
+4 peer or network, 5 interrupted and resumable, 70 a defect of heda.";
+
+#[derive(Debug, Subcommand)]
+enum Command {}
+
+/// Runs the chosen command.
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.command {}
+}
