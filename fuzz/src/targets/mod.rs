@@ -1,0 +1,47 @@
+//! What is fuzzed. One line here per target gives it a name, a test and a long run.
+
+use crate::driver::Target;
+
+mod channel;
+
+macro_rules! targets {
+    ($($name:ident => $make:path;)+) => {
+        /// Names of all targets.
+        pub const NAMES: &[&str] = &[$(stringify!($name)),+];
+
+        /// The target with this name.
+        pub fn find(name: &str) -> Option<Target> {
+            match name {
+                $(stringify!($name) => Some($make()),)+
+                _ => None,
+            }
+        }
+
+        #[cfg(test)]
+        mod short_runs {
+            $(#[test]
+            fn $name() {
+                super::short_run(super::find(stringify!($name)).unwrap());
+            })+
+        }
+    };
+}
+
+targets! {
+    channel => channel::messages;
+}
+
+/// Runs a target briefly: everything planned was executed, and something was refused.
+#[cfg(test)]
+fn short_run(target: Target) {
+    use crate::driver::{Limit, run};
+    let planned = target.short_run_length();
+    match run(&target, 1, Limit::Iterations(planned)) {
+        Err(failure) => panic!("{failure}"),
+        Ok(summary) => {
+            assert!(summary.executed > planned, "no seed was executed");
+            assert_eq!(summary.accepted + summary.rejected, planned);
+            assert!(summary.rejected > 0, "nothing was refused");
+        }
+    }
+}
