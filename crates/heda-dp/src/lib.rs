@@ -1,1 +1,20 @@
 //! Differential privacy for Heda: pure mathematics, no cryptography, no I/O.
+//!
+//! A release goes one way: the columns are checked ([`laplace::prepare`]), the ε of every column
+//! is put on a [`account::Charge`], a ledger that implements [`account::Spend`] turns the charge
+//! into a [`account::Receipt`], and the receipt is consumed by the release. Without a receipt
+//! nothing can be released, and a receipt serves once.
+//!
+//! [`laplace`] is the mechanism that a careful user runs. [`ima`], [`imdav`] and [`standard`] are
+//! the mechanisms that the paper compares, and [`auto`] is its choice of ε; they are here to
+//! reproduce its figures, and [`account::Mechanism::guarantee`] says what each is worth.
+//!
+//! Two data sets are neighbours when they have the same number of rows and differ in the values
+//! of one row: published rows stand beside encrypted ones, so how many there are is public.
+
+pub mod account;
+pub mod budget;
+pub mod column;
+pub mod epsilon;
+pub mod laplace;
+pub mod sample;
