@@ -3,4 +3,5 @@
 //! Everything random is drawn from a generator that the caller passes in; [`random::Randomness`]
 //! is where such generators come from.
 
+pub mod lattice;
 pub mod random;
