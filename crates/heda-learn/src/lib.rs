@@ -1,4 +1,10 @@
 //! Schema, table, feature scores, clear-text training and metrics: the oracle.
 
 pub mod data;
+pub mod fixed;
 pub mod gradient;
+pub mod loss;
+pub mod optimise;
+pub mod oracle;
+#[cfg(test)]
+mod samples;

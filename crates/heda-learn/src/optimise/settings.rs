@@ -1,0 +1,169 @@
+//! What a user chooses about the optimisation.
+
+use crate::loss::LossKind;
+use serde::{Deserialize, Serialize};
+
+/// Most correction pairs that L-BFGS may keep.
+pub(super) const MOST_MEMORY: usize = 100;
+/// Most batches in a pass.
+const MOST_BATCHES: usize = 1 << 20;
+
+/// How to step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Method {
+    /// Plain gradient descent, formula (4) and Algorithm 5 of the Heda paper:
+    /// β ← β − α_t·(mean gradient), for a number of cycles or until a minimum learning rate.
+    ///
+    /// The paper does not say how the rate falls. The rule here is α_t = α/(1 + decay·t) in
+    /// iteration t = 0, 1, …; training ends before the first iteration whose α_t would be below
+    /// the minimum. With decay 0, the formula as printed, the minimum is never reached.
+    Descent {
+        /// The learning rate α.
+        rate: f64,
+        /// Training ends when the rate falls below.
+        #[serde(default)]
+        minimum_rate: f64,
+        /// How fast the rate falls.
+        #[serde(default)]
+        decay: f64,
+        /// Into how many batches the rows are cut; one after the other is used.
+        #[serde(default = "one")]
+        batches: usize,
+    },
+    /// Nesterov's accelerated gradient with restart by the gradient (O'Donoghue and Candès,
+    /// "Adaptive restart for accelerated gradient schemes", 2015).
+    Nesterov {
+        /// The learning rate; [`safe_rate`] gives one that cannot diverge.
+        rate: f64,
+        /// Into how many batches the rows are cut; one after the other is used.
+        #[serde(default = "one")]
+        batches: usize,
+    },
+    /// Limited-memory BFGS (Nocedal and Wright, "Numerical optimization", chapter 7), with a line
+    /// search on slopes instead of values. Always on all rows.
+    Lbfgs {
+        /// How many correction pairs are kept.
+        #[serde(default = "ten")]
+        memory: usize,
+    },
+}
+
+fn one() -> usize {
+    1
+}
+
+fn ten() -> usize {
+    10
+}
+
+impl Method {
+    /// Into how many batches a pass over the rows is cut.
+    pub fn batches(&self) -> usize {
+        match *self {
+            Self::Descent { batches, .. } | Self::Nesterov { batches, .. } => batches,
+            Self::Lbfgs { .. } => 1,
+        }
+    }
+}
+
+/// Method, penalty and when to stop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// How to step.
+    pub method: Method,
+    /// The penalty l2/2·‖w‖² beside the *mean* loss. Scikit-learn's `C` on m rows is 1/(m·C).
+    pub l2: f64,
+    /// Training ends when no component of the objective's gradient is larger.
+    pub tolerance: f64,
+    /// Training ends after so many gradients.
+    pub max_iterations: u32,
+}
+
+/// Settings that make no sense.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SettingsError {
+    /// A learning rate that is no positive number.
+    #[error("learning rate {0}: choose a number above 0")]
+    Rate(f64),
+    /// A number that must not be negative.
+    #[error("{name} = {value}: choose a number from 0 upwards")]
+    Negative {
+        /// Which setting.
+        name: &'static str,
+        /// What it says.
+        value: f64,
+    },
+    /// No batches, or too many.
+    #[error("{0} batches: choose between 1 and 1048576")]
+    Batches(usize),
+    /// No memory, or too much.
+    #[error("a memory of {0} pairs: choose between 1 and 100")]
+    Memory(usize),
+    /// No iterations.
+    #[error("0 iterations train nothing: choose at least 1")]
+    Iterations,
+}
+
+impl Settings {
+    /// L-BFGS with a small penalty: the choice for most jobs.
+    pub fn lbfgs(l2: f64) -> Self {
+        Self {
+            method: Method::Lbfgs { memory: ten() },
+            l2,
+            tolerance: 1e-6,
+            max_iterations: 200,
+        }
+    }
+
+    /// Checks every number.
+    pub fn validate(&self) -> Result<(), SettingsError> {
+        let mut not_negative = vec![("l2", self.l2), ("tolerance", self.tolerance)];
+        match self.method {
+            Method::Descent {
+                rate,
+                minimum_rate,
+                decay,
+                ..
+            } => {
+                check_rate(rate)?;
+                not_negative.extend([("minimum_rate", minimum_rate), ("decay", decay)]);
+            }
+            Method::Nesterov { rate, .. } => check_rate(rate)?,
+            Method::Lbfgs { memory } if !(1..=MOST_MEMORY).contains(&memory) => {
+                return Err(SettingsError::Memory(memory));
+            }
+            Method::Lbfgs { .. } => {}
+        }
+        for (name, value) in not_negative {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(SettingsError::Negative { name, value });
+            }
+        }
+        let batches = self.method.batches();
+        if !(1..=MOST_BATCHES).contains(&batches) {
+            return Err(SettingsError::Batches(batches));
+        }
+        match self.max_iterations {
+            0 => Err(SettingsError::Iterations),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn check_rate(rate: f64) -> Result<(), SettingsError> {
+    match rate.is_finite() && rate > 0.0 {
+        true => Ok(()),
+        false => Err(SettingsError::Rate(rate)),
+    }
+}
+
+/// A learning rate with which full-batch descent and Nesterov cannot diverge, from public facts.
+///
+/// The gradient of the mean loss is Lipschitz with constant c·max‖(1, x)‖², c the bound on the
+/// loss's second derivative. A number or an ordinal code is in [0, 1] and a one-hot block has one
+/// 1, so ‖(1, x)‖² is at most one more than the number of features.
+pub fn safe_rate(loss: LossKind, features: usize, l2: f64) -> f64 {
+    1.0 / (loss.loss().curvature() * (features as f64 + 1.0) + l2)
+}

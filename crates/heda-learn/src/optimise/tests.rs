@@ -1,0 +1,327 @@
+use super::*;
+use crate::loss::LossKind;
+use crate::oracle::ClearSource;
+use crate::samples;
+use chacha20::ChaCha8Rng;
+use rand_core::SeedableRng;
+use std::convert::Infallible;
+
+const ROWS: usize = 600;
+const WIDTH: usize = 4;
+
+fn settings(method: Method) -> Settings {
+    Settings {
+        method,
+        l2: 1e-3,
+        tolerance: 1e-7,
+        max_iterations: 4000,
+    }
+}
+
+fn methods(loss: LossKind) -> [Method; 3] {
+    let rate = safe_rate(loss, WIDTH, 1e-3);
+    [
+        Method::Descent {
+            rate,
+            minimum_rate: 0.0,
+            decay: 0.0,
+            batches: 1,
+        },
+        Method::Nesterov { rate, batches: 1 },
+        Method::Lbfgs { memory: 10 },
+    ]
+}
+
+fn run(settings: Settings, source: &mut impl GradientSource) -> Optimiser {
+    let mut optimiser = Optimiser::new(settings, source.dimension()).unwrap();
+    let stop = optimiser
+        .run(source, |_| ControlFlow::Continue(()))
+        .unwrap();
+    assert_eq!(stop, optimiser.stopped());
+    optimiser
+}
+
+#[test]
+fn all_methods_find_the_same_minimum_of_every_loss() {
+    let data = samples::noisy_line(ROWS, WIDTH, 1);
+    for loss in [LossKind::Logistic, LossKind::SquaredHinge, LossKind::Ridge] {
+        let [plain, fast, newton] = methods(loss).map(|method| {
+            run(
+                Settings {
+                    max_iterations: 200_000,
+                    ..settings(method)
+                },
+                &mut ClearSource::new(&data, 1, loss),
+            )
+        });
+        for optimiser in [&plain, &fast, &newton] {
+            assert_eq!(optimiser.stopped(), Some(Stop::Converged), "{loss}");
+            let apart = difference(optimiser.beta(), newton.beta());
+            assert!(largest(&apart) < 2e-4, "{loss}: {apart:?}");
+        }
+        assert!(newton.iterations() < 60, "{loss}: {}", newton.iterations());
+        assert!(fast.iterations() < plain.iterations() / 3);
+    }
+}
+
+#[test]
+fn descent_follows_the_printed_formula() {
+    let data = samples::noisy_line(ROWS, WIDTH, 2);
+    let mut source = ClearSource::new(&data, 1, LossKind::Logistic);
+    let method = Method::Descent {
+        rate: 0.5,
+        minimum_rate: 0.3,
+        decay: 0.1,
+        batches: 1,
+    };
+    let optimiser = run(
+        Settings {
+            l2: 0.0,
+            ..settings(method)
+        },
+        &mut source,
+    );
+    // 0.5/(1 + 0.1·t) is below 0.3 for the first time at t = 7.
+    assert_eq!(optimiser.stopped(), Some(Stop::MinimumRate));
+    assert_eq!(optimiser.iterations(), 7);
+    let mut beta = vec![0.0; WIDTH + 1];
+    for t in 0..7 {
+        let gradient = source.gradient(&beta, Batch::FULL).unwrap();
+        let rate = 0.5 / (1.0 + 0.1 * f64::from(t));
+        let gradient: Vec<f64> = gradient.sum.iter().map(|g| g / ROWS as f64).collect();
+        add_scaled(&mut beta, -rate, &gradient);
+    }
+    assert_eq!(optimiser.beta(), beta);
+}
+
+#[test]
+fn mini_batches_come_close_to_the_minimum() {
+    let data = samples::noisy_line(ROWS, WIDTH, 3);
+    let source = || ClearSource::new(&data, 1, LossKind::Logistic);
+    let best = run(settings(Method::Lbfgs { memory: 10 }), &mut source());
+    let least = source().mean_loss(best.beta());
+    let small = [
+        Method::Descent {
+            rate: 0.5,
+            minimum_rate: 0.0,
+            decay: 0.0005,
+            batches: 8,
+        },
+        Method::Nesterov {
+            rate: 0.2,
+            batches: 8,
+        },
+    ];
+    for method in small {
+        let optimiser = run(settings(method.clone()), &mut source());
+        let loss = source().mean_loss(optimiser.beta());
+        assert!(loss < least + 0.01, "{method:?}: {loss} and {least}");
+    }
+}
+
+#[test]
+fn batches_rotate() {
+    let data = samples::noisy_line(30, 1, 4);
+    let mut source = ClearSource::new(&data, 1, LossKind::Logistic);
+    let method = Method::Nesterov {
+        rate: 0.1,
+        batches: 3,
+    };
+    let mut optimiser = Optimiser::new(settings(method), 2).unwrap();
+    let mut seen = Vec::new();
+    for _ in 0..7 {
+        let Ask { beta, batch } = optimiser.ask().unwrap();
+        seen.push(batch.index());
+        let gradient = source.gradient(beta, batch).unwrap();
+        optimiser.tell(&gradient).unwrap();
+    }
+    assert_eq!(seen, [0, 1, 2, 0, 1, 2, 0]);
+}
+
+/// Stores and reads the state after every iteration: nothing may change by a single bit.
+#[test]
+fn a_run_resumed_from_json_after_every_iteration_ends_with_the_same_model() {
+    let data = samples::noisy_line(ROWS, WIDTH, 5);
+    for method in methods(LossKind::Logistic) {
+        let settings = Settings {
+            max_iterations: 50,
+            ..settings(method)
+        };
+        let mut source = ClearSource::new(&data, 1, LossKind::Logistic);
+        let straight = run(settings.clone(), &mut source);
+        let mut text =
+            serde_json::to_string(&Optimiser::new(settings, WIDTH + 1).unwrap()).unwrap();
+        loop {
+            let mut resumed: Optimiser = serde_json::from_str(&text).unwrap();
+            let once = resumed
+                .run(&mut source, |_| ControlFlow::Break(()))
+                .unwrap();
+            text = serde_json::to_string(&resumed).unwrap();
+            if once.is_some() {
+                assert_eq!(resumed, straight);
+                break;
+            }
+        }
+    }
+}
+
+/// Adds noise as fixed-point engines do.
+struct Noisy<'a>(ClearSource<'a>, ChaCha8Rng, f64);
+
+impl GradientSource for Noisy<'_> {
+    type Error = Infallible;
+
+    fn dimension(&self) -> usize {
+        self.0.dimension()
+    }
+
+    fn gradient(&mut self, beta: &[f64], batch: Batch) -> Result<Gradient, Infallible> {
+        let mut gradient = self.0.gradient(beta, batch)?;
+        for g in &mut gradient.sum {
+            *g += self.2 * (samples::unit(&mut self.1) - 0.5);
+        }
+        Ok(gradient)
+    }
+}
+
+#[test]
+fn lbfgs_bears_noise_in_the_gradients() {
+    let data = samples::noisy_line(ROWS, WIDTH, 6);
+    let clear = ClearSource::new(&data, 1, LossKind::Logistic);
+    let best = run(settings(Method::Lbfgs { memory: 10 }), &mut clear.clone());
+    let least = clear.mean_loss(best.beta());
+    for seed in 0..20 {
+        let mut noisy = Noisy(clear, ChaCha8Rng::seed_from_u64(seed), 0.5);
+        let limited = Settings {
+            max_iterations: 100,
+            ..settings(Method::Lbfgs { memory: 10 })
+        };
+        let optimiser = run(limited, &mut noisy);
+        let loss = clear.mean_loss(optimiser.beta());
+        assert!(loss < least + 1e-3, "seed {seed}: {loss} and {least}");
+    }
+}
+
+#[test]
+fn separable_classes_without_penalty_end_by_tolerance_or_iterations() {
+    let data = samples::three_classes(90);
+    let unpenalised = Settings {
+        l2: 0.0,
+        max_iterations: 300,
+        ..settings(Method::Lbfgs { memory: 5 })
+    };
+    let optimiser = run(
+        unpenalised,
+        &mut ClearSource::new(&data, 0, LossKind::Logistic),
+    );
+    assert!(all_finite(optimiser.beta()));
+    assert!(optimiser.gradient_norm().unwrap() < 1e-4);
+}
+
+#[test]
+fn refuses_useless_answers() {
+    let mut optimiser = Optimiser::new(Settings::lbfgs(0.0), 2).unwrap();
+    let gradient = |sum: Vec<f64>, rows| Gradient { sum, rows };
+    let refused = |o: &mut Optimiser, g| o.tell(&g).unwrap_err();
+    assert_eq!(
+        refused(&mut optimiser, gradient(vec![0.0], 1)),
+        OptimiseError::Dimension {
+            expected: 2,
+            found: 1
+        }
+    );
+    assert_eq!(
+        refused(&mut optimiser, gradient(vec![0.0; 2], 0)),
+        OptimiseError::NoRows { index: 0, count: 1 }
+    );
+    assert_eq!(
+        refused(&mut optimiser, gradient(vec![0.0, f64::NAN], 1)),
+        OptimiseError::NotFinite(1)
+    );
+    assert_eq!(
+        optimiser.iterations(),
+        0,
+        "a refused answer changes nothing"
+    );
+    optimiser.tell(&gradient(vec![0.0; 2], 1)).unwrap();
+    assert_eq!(optimiser.stopped(), Some(Stop::Converged));
+    assert_eq!(
+        refused(&mut optimiser, gradient(vec![0.0; 2], 1)),
+        OptimiseError::Ended
+    );
+    let method = Method::Nesterov {
+        rate: 1e308,
+        batches: 1,
+    };
+    let mut far = Optimiser::new(settings(method), 2).unwrap();
+    assert_eq!(
+        refused(&mut far, gradient(vec![1e300; 2], 1)),
+        OptimiseError::Diverged
+    );
+}
+
+#[test]
+fn refuses_useless_settings() {
+    let refused = |s: Settings| Optimiser::new(s, 2).unwrap_err();
+    let base = || Settings::lbfgs(0.0);
+    let with = |method| Settings { method, ..base() };
+    let cases = [
+        (Settings { l2: -1.0, ..base() }, "l2"),
+        (
+            Settings {
+                tolerance: f64::NAN,
+                ..base()
+            },
+            "tolerance",
+        ),
+        (
+            Settings {
+                max_iterations: 0,
+                ..base()
+            },
+            "iterations",
+        ),
+        (with(Method::Lbfgs { memory: 0 }), "memory"),
+        (
+            with(Method::Nesterov {
+                rate: 0.0,
+                batches: 1,
+            }),
+            "learning rate",
+        ),
+        (
+            with(Method::Nesterov {
+                rate: 1.0,
+                batches: 0,
+            }),
+            "batches",
+        ),
+    ];
+    for (settings, word) in cases {
+        let message = refused(settings).to_string();
+        assert!(message.contains(word), "{message}");
+    }
+    assert_eq!(Optimiser::new(base(), 0), Err(OptimiseError::Size(0)));
+}
+
+#[test]
+fn refuses_a_damaged_checkpoint() {
+    let optimiser = Optimiser::new(Settings::lbfgs(0.0), 2).unwrap();
+    let text = serde_json::to_string(&optimiser).unwrap();
+    for (from, to) in [
+        ("\"point\":[0.0,0.0]", "\"point\":[0.0]"),
+        ("\"memory\":10}", "\"memory\":0}"),
+        ("\"sum\":[0.0,0.0]", "\"sum\":[]"),
+        (
+            "\"name\":\"lbfgs\",\"memory\":10",
+            "\"name\":\"nesterov\",\"rate\":1.0",
+        ),
+    ] {
+        assert!(text.contains(from), "{text}");
+        let damaged = text.replace(from, to);
+        assert!(
+            serde_json::from_str::<Optimiser>(&damaged).is_err(),
+            "{damaged}"
+        );
+    }
+}
