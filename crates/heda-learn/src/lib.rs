@@ -1,10 +1,14 @@
 //! Schema, table, feature scores, clear-text training and metrics: the oracle.
 
+pub mod bundled;
 pub mod data;
 pub mod fixed;
 pub mod gradient;
+pub mod infer;
 pub mod loss;
 pub mod optimise;
 pub mod oracle;
 #[cfg(test)]
 mod samples;
+pub mod schema;
+pub mod table;

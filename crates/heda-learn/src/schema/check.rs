@@ -1,0 +1,320 @@
+//! Checks the parts of a schema against each other.
+
+use super::raw::{FORMAT, OneOrMany, RawColumn, RawKind, RawLabel, RawLabelMissing, RawSchema};
+use super::{Bounds, Column, Kind, Label, LevelCoding, Missing, Replacement, Schema, SchemaFault};
+use super::{MAX_COLUMNS, MAX_ENCODED_COLUMNS, MAX_LEVELS, MAX_MARKERS, MAX_NAME_BYTES};
+use std::collections::HashSet;
+
+/// A step down the document.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Part {
+    Key(&'static str),
+    Index(usize),
+}
+
+/// Where in the document a fault lies.
+pub(super) type Path = Vec<Part>;
+
+type Checked<T> = Result<T, (SchemaFault, Path)>;
+
+fn at<const N: usize>(fault: SchemaFault, path: [Part; N]) -> (SchemaFault, Path) {
+    (fault, path.to_vec())
+}
+
+/// The schema, if it is sound.
+pub(super) fn check(raw: RawSchema) -> Checked<Schema> {
+    if raw.format != FORMAT {
+        return Err(at(SchemaFault::Format(raw.format), [Part::Key("format")]));
+    }
+    check_name("schema name", &raw.name).map_err(|f| at(f, [Part::Key("name")]))?;
+    check_count(&raw.columns)?;
+    check_markers(&raw.missing_markers).map_err(|f| at(f, [Part::Key("missing_markers")]))?;
+    let label = check_label(raw.label, &raw.missing_markers)?;
+    let mut names = HashSet::new();
+    let mut columns = Vec::with_capacity(raw.columns.len());
+    for (index, column) in raw.columns.into_iter().enumerate() {
+        let here = |fault, field| {
+            at(
+                fault,
+                [Part::Key("column"), Part::Index(index), Part::Key(field)],
+            )
+        };
+        check_name("column name", &column.name).map_err(|f| here(f, "name"))?;
+        if column.name == label.column {
+            return Err(here(SchemaFault::LabelAsFeature(column.name), "name"));
+        }
+        if !names.insert(column.name.clone()) {
+            return Err(here(SchemaFault::DuplicateColumn(column.name), "name"));
+        }
+        let checked = check_column(column, &raw.missing_markers);
+        columns.push(checked.map_err(|(fault, field)| here(fault, field))?);
+    }
+    check_ignored(&raw.ignore, &names, &label.column)?;
+    let schema = Schema {
+        name: raw.name,
+        missing_markers: raw.missing_markers,
+        ignore: raw.ignore,
+        label,
+        columns,
+    };
+    match schema.width() {
+        0..=MAX_ENCODED_COLUMNS => Ok(schema),
+        width => Err((SchemaFault::TooWide(width), vec![Part::Key("column")])),
+    }
+}
+
+fn check_count(columns: &[RawColumn]) -> Checked<()> {
+    match columns.len() {
+        0 => Err((SchemaFault::NoColumns, Vec::new())),
+        1..=MAX_COLUMNS => Ok(()),
+        many => Err(at(SchemaFault::TooManyColumns(many), [Part::Key("column")])),
+    }
+}
+
+/// Markers are few: every cell and every level is compared with each of them.
+fn check_markers(markers: &[String]) -> Result<(), SchemaFault> {
+    if markers.len() > MAX_MARKERS {
+        return Err(SchemaFault::TooManyMarkers(markers.len()));
+    }
+    let filled = markers.iter().filter(|marker| !marker.is_empty());
+    filled
+        .into_iter()
+        .try_for_each(|marker| check_name("missing marker", marker))
+}
+
+fn check_ignored(ignore: &[String], columns: &HashSet<String>, label: &str) -> Checked<()> {
+    if ignore.len() > MAX_COLUMNS {
+        return Err(at(
+            SchemaFault::TooManyColumns(ignore.len()),
+            [Part::Key("ignore")],
+        ));
+    }
+    let used = |name: &&String| columns.contains(*name) || *name == label;
+    match ignore.iter().find(used) {
+        Some(name) => Err(at(
+            SchemaFault::IgnoredButUsed(name.clone()),
+            [Part::Key("ignore")],
+        )),
+        None => Ok(()),
+    }
+}
+
+fn check_name(what: &'static str, name: &str) -> Result<(), SchemaFault> {
+    let shortened = || name.chars().take(40).collect();
+    is_usable_name(name)
+        .then_some(())
+        .ok_or_else(|| SchemaFault::Name {
+            what,
+            name: shortened(),
+        })
+}
+
+/// Whether a schema can name a column, level or class so.
+pub(crate) fn is_usable_name(name: &str) -> bool {
+    !name.is_empty()
+        && name.len() <= MAX_NAME_BYTES
+        && name.trim() == name
+        && !name.chars().any(char::is_control)
+}
+
+fn check_label(raw: RawLabel, markers: &[String]) -> Checked<Label> {
+    let here = |fault, field| at(fault, [Part::Key("label"), Part::Key(field)]);
+    check_name("label column", &raw.column).map_err(|f| here(f, "column"))?;
+    check_classes(&raw.classes, markers).map_err(|f| here(f, "classes"))?;
+    let positive = match raw.positive {
+        None => Vec::new(),
+        Some(OneOrMany::One(value)) => vec![value],
+        Some(OneOrMany::Many(values)) if values.is_empty() => {
+            return Err(here(SchemaFault::PositiveNotAPart, "positive"));
+        }
+        Some(OneOrMany::Many(values)) => values,
+    };
+    check_positive(&positive, &raw.classes).map_err(|f| here(f, "positive"))?;
+    Ok(Label {
+        column: raw.column,
+        classes: raw.classes,
+        positive,
+        drop_missing: raw.missing == RawLabelMissing::Drop,
+    })
+}
+
+fn check_classes(classes: &[String], markers: &[String]) -> Result<(), SchemaFault> {
+    if classes.len() < 2 {
+        return Err(SchemaFault::TooFewClasses(classes.len()));
+    }
+    if classes.len() > MAX_LEVELS {
+        return Err(SchemaFault::TooManyClasses(classes.len()));
+    }
+    let mut seen = HashSet::new();
+    for class in classes {
+        check_name("class", class)?;
+        if !seen.insert(class) {
+            return Err(SchemaFault::DuplicateClass(class.clone()));
+        }
+        if markers.contains(class) {
+            return Err(SchemaFault::ClassIsMarker(class.clone()));
+        }
+    }
+    Ok(())
+}
+
+fn check_positive(positive: &[String], classes: &[String]) -> Result<(), SchemaFault> {
+    if positive.is_empty() {
+        return match classes.len() {
+            2 => Err(SchemaFault::NoPositive),
+            _ => Ok(()),
+        };
+    }
+    if let Some(unknown) = positive.iter().find(|&value| !classes.contains(value)) {
+        return Err(SchemaFault::PositiveUnknown(unknown.clone()));
+    }
+    let distinct: HashSet<_> = positive.iter().collect();
+    if distinct.len() != positive.len() || distinct.len() == classes.len() {
+        return Err(SchemaFault::PositiveNotAPart);
+    }
+    Ok(())
+}
+
+/// A fault of a column, with the field that it lies in.
+type InColumn<T> = Result<T, (SchemaFault, &'static str)>;
+
+fn check_column(raw: RawColumn, markers: &[String]) -> InColumn<Column> {
+    let kind = match raw.kind {
+        RawKind::Numeric => check_numeric(&raw)?,
+        RawKind::Ordinal => check_levels(&raw, "ordinal", markers)?,
+        RawKind::Categorical => check_levels(&raw, "categorical", markers)?,
+    };
+    let missing = match raw.missing {
+        // As for bounds: no negative zero.
+        Missing::Value(Replacement::Number(value)) => {
+            Missing::Value(Replacement::Number(value + 0.0))
+        }
+        other => other,
+    };
+    check_missing(&raw.name, &kind, &missing).map_err(|fault| (fault, "missing"))?;
+    Ok(Column {
+        name: raw.name,
+        kind,
+        missing,
+    })
+}
+
+fn unused(raw: &RawColumn, kind: &'static str, field: &'static str) -> (SchemaFault, &'static str) {
+    let column = raw.name.clone();
+    let fault = SchemaFault::FieldUnused {
+        column,
+        kind,
+        field,
+    };
+    (fault, field)
+}
+
+fn needed(raw: &RawColumn, kind: &'static str, field: &'static str) -> (SchemaFault, &'static str) {
+    let column = raw.name.clone();
+    let fault = SchemaFault::FieldNeeded {
+        column,
+        kind,
+        field,
+    };
+    (fault, "name")
+}
+
+fn check_numeric(raw: &RawColumn) -> InColumn<Kind> {
+    if raw.levels.is_some() {
+        return Err(unused(raw, "numeric", "levels"));
+    }
+    if raw.coding.is_some() {
+        return Err(unused(raw, "numeric", "coding"));
+    }
+    let bounds = raw.bounds.as_deref();
+    let bounds = bounds.ok_or_else(|| needed(raw, "numeric", "bounds"))?;
+    let column = raw.name.clone();
+    let &[lower, upper] = bounds else {
+        return Err((SchemaFault::BoundsCount { column }, "bounds"));
+    };
+    let bounds = Bounds::new(lower, upper).ok_or_else(|| {
+        let fault = if lower >= upper {
+            SchemaFault::BoundsReversed {
+                column,
+                lower,
+                upper,
+            }
+        } else {
+            SchemaFault::BoundsNotFinite { column }
+        };
+        (fault, "bounds")
+    })?;
+    let outside = raw.outside.unwrap_or_default();
+    Ok(Kind::Numeric { bounds, outside })
+}
+
+fn check_levels(raw: &RawColumn, kind: &'static str, markers: &[String]) -> InColumn<Kind> {
+    if raw.bounds.is_some() {
+        return Err(unused(raw, kind, "bounds"));
+    }
+    if raw.outside.is_some() {
+        return Err(unused(raw, kind, "outside"));
+    }
+    let levels = raw
+        .levels
+        .clone()
+        .ok_or_else(|| needed(raw, kind, "levels"))?;
+    check_level_list(raw, &levels, markers).map_err(|fault| (fault, "levels"))?;
+    let ordered = raw.kind == RawKind::Ordinal;
+    let usual = if ordered {
+        LevelCoding::Ordinal
+    } else {
+        LevelCoding::Onehot
+    };
+    Ok(Kind::Levels {
+        ordered,
+        levels,
+        coding: raw.coding.unwrap_or(usual),
+    })
+}
+
+fn check_level_list(
+    raw: &RawColumn,
+    levels: &[String],
+    markers: &[String],
+) -> Result<(), SchemaFault> {
+    let (column, found) = (raw.name.clone(), levels.len());
+    if found < 2 {
+        return Err(SchemaFault::TooFewLevels { column, found });
+    }
+    if found > MAX_LEVELS {
+        return Err(SchemaFault::TooManyLevels { column, found });
+    }
+    let mut seen = HashSet::new();
+    for level in levels {
+        check_name("level", level)?;
+        let level = level.clone();
+        if markers.contains(&level) && raw.missing != Missing::Level(level.clone()) {
+            return Err(SchemaFault::LevelIsMarker { column, level });
+        }
+        if !seen.insert(level.clone()) {
+            return Err(SchemaFault::DuplicateLevel { column, level });
+        }
+    }
+    Ok(())
+}
+
+fn check_missing(column: &str, kind: &Kind, missing: &Missing) -> Result<(), SchemaFault> {
+    let column = column.to_owned();
+    match (kind, missing) {
+        (_, Missing::Refuse | Missing::Drop) => Ok(()),
+        (Kind::Numeric { bounds, .. }, &Missing::Value(Replacement::Number(value))) => {
+            let inside = bounds.contains(value).then_some(());
+            inside.ok_or(SchemaFault::MissingValueOutside { column, value })
+        }
+        (
+            Kind::Levels { levels, .. },
+            Missing::Level(level) | Missing::Value(Replacement::Level(level)),
+        ) => {
+            let level = level.clone();
+            let known = levels.contains(&level).then_some(());
+            known.ok_or(SchemaFault::MissingLevelUnknown { column, level })
+        }
+        _ => Err(SchemaFault::MissingMisfit { column }),
+    }
+}

@@ -1,0 +1,205 @@
+//! The schema as written in a file, before its parts are checked against each other.
+
+use super::check::{self, Path};
+use super::{Kind, LevelCoding, MAX_SCHEMA_BYTES, Missing, Outside, Schema};
+use super::{SchemaError, SchemaFault};
+use serde::{Deserialize, Serialize};
+use std::io::Read;
+
+/// The version of the format that this build reads and writes.
+pub(super) const FORMAT: u32 = 1;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawSchema {
+    pub(super) format: u32,
+    pub(super) name: String,
+    #[serde(default = "empty_cell")]
+    pub(super) missing_markers: Vec<String>,
+    #[serde(default)]
+    pub(super) ignore: Vec<String>,
+    pub(super) label: RawLabel,
+    #[serde(rename = "column", default)]
+    pub(super) columns: Vec<RawColumn>,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawLabel {
+    pub(super) column: String,
+    pub(super) classes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) positive: Option<OneOrMany>,
+    #[serde(default)]
+    pub(super) missing: RawLabelMissing,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawLabelMissing {
+    #[default]
+    Refuse,
+    Drop,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawKind {
+    Numeric,
+    Ordinal,
+    Categorical,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RawColumn {
+    pub(super) name: String,
+    pub(super) kind: RawKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bounds: Option<Vec<f64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outside: Option<Outside>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) levels: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) coding: Option<LevelCoding>,
+    #[serde(default)]
+    pub(super) missing: Missing,
+}
+
+fn empty_cell() -> Vec<String> {
+    vec![String::new()]
+}
+
+/// Reads a schema file without ever holding more than the largest one allowed.
+pub(super) fn read(path: &std::path::Path) -> Result<Schema, SchemaError> {
+    let mut bytes = Vec::new();
+    let limit = MAX_SCHEMA_BYTES as u64 + 1;
+    std::fs::File::open(path)
+        .and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        .map_err(|e| SchemaError::new(SchemaFault::File(e.to_string())))?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let line = e.as_bytes()[..e.utf8_error().valid_up_to()]
+            .iter()
+            .filter(|&&b| b == b'\n')
+            .count();
+        SchemaError::new(SchemaFault::Utf8 { line: line + 1 })
+    })?;
+    parse(&text)
+}
+
+/// Reads and checks a schema.
+pub(super) fn parse(text: &str) -> Result<Schema, SchemaError> {
+    if text.len() > MAX_SCHEMA_BYTES {
+        return Err(SchemaError::new(SchemaFault::TooLarge));
+    }
+    let raw: RawSchema = toml::from_str(text).map_err(|e| {
+        let fault = SchemaFault::Syntax(e.message().trim().to_owned());
+        SchemaError::new(fault).at_offset(text, e.span().map(|span| span.start))
+    })?;
+    check::check(raw)
+        .map_err(|(fault, path)| SchemaError::new(fault).at_offset(text, offset_of(text, &path)))
+}
+
+/// Where in the text the part at `path` begins, as far down the path as the text goes.
+fn offset_of(text: &str, path: &Path) -> Option<usize> {
+    let root = toml::de::DeTable::parse(text).ok()?;
+    let mut found = None;
+    let mut here: Option<&toml::de::DeValue<'_>> = None;
+    for part in path {
+        let next = match (part, here) {
+            (check::Part::Key(key), None) => root.get_ref().get(*key),
+            (check::Part::Key(key), Some(value)) => value.get(*key),
+            (check::Part::Index(index), Some(value)) => value.get(*index),
+            (check::Part::Index(_), None) => None,
+        };
+        let Some(next) = next else { break };
+        found = Some(next.span().start);
+        here = Some(next.get_ref());
+    }
+    found
+}
+
+/// Writes a schema as TOML.
+pub(super) fn to_toml(schema: &Schema) -> String {
+    toml::to_string(&RawSchema::from(schema.clone()))
+        .expect("a checked schema has only strings, finite numbers and lists of them")
+}
+
+impl TryFrom<RawSchema> for Schema {
+    type Error = SchemaError;
+
+    fn try_from(raw: RawSchema) -> Result<Self, SchemaError> {
+        check::check(raw).map_err(|(fault, _)| SchemaError::new(fault))
+    }
+}
+
+impl From<Schema> for RawSchema {
+    fn from(schema: Schema) -> Self {
+        let label = schema.label;
+        let positive = match label.positive.len() {
+            0 => None,
+            1 => label.positive.into_iter().next().map(OneOrMany::One),
+            _ => Some(OneOrMany::Many(label.positive)),
+        };
+        let missing = if label.drop_missing {
+            RawLabelMissing::Drop
+        } else {
+            RawLabelMissing::Refuse
+        };
+        Self {
+            format: FORMAT,
+            name: schema.name,
+            missing_markers: schema.missing_markers,
+            ignore: schema.ignore,
+            label: RawLabel {
+                column: label.column,
+                classes: label.classes,
+                positive,
+                missing,
+            },
+            columns: schema.columns.into_iter().map(RawColumn::from).collect(),
+        }
+    }
+}
+
+impl From<super::Column> for RawColumn {
+    fn from(column: super::Column) -> Self {
+        let mut raw = Self {
+            name: column.name,
+            kind: RawKind::Numeric,
+            bounds: None,
+            outside: None,
+            levels: None,
+            coding: None,
+            missing: column.missing,
+        };
+        match column.kind {
+            Kind::Numeric { bounds, outside } => {
+                raw.bounds = Some(vec![bounds.lower(), bounds.upper()]);
+                raw.outside = Some(outside);
+            }
+            Kind::Levels {
+                ordered,
+                levels,
+                coding,
+            } => {
+                raw.kind = if ordered {
+                    RawKind::Ordinal
+                } else {
+                    RawKind::Categorical
+                };
+                raw.levels = Some(levels);
+                raw.coding = Some(coding);
+            }
+        }
+        raw
+    }
+}

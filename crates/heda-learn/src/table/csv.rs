@@ -1,0 +1,158 @@
+//! CSV: a header line, commas, quotes as in RFC 4180. Read as a stream, with bounded memory.
+
+use super::error::{Place, ReadError, ReadFault};
+use super::source::{Cell, RowSource, Visit};
+use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
+use std::cell;
+use std::io::{self, Read};
+use std::rc::Rc;
+
+/// Rows of a CSV file.
+pub(crate) struct CsvSource<R> {
+    reader: Reader<Rationed<R>>,
+    ration: Ration,
+    file: String,
+    header: Vec<String>,
+}
+
+/// How many bytes the parser may still take before a record must be complete. The parser itself
+/// would go on collecting a record for as long as the file lasts.
+#[derive(Clone)]
+struct Ration {
+    left: Rc<cell::Cell<usize>>,
+    full: usize,
+}
+
+impl Ration {
+    fn new(full: usize) -> Self {
+        let left = Rc::new(cell::Cell::new(full));
+        Self { left, full }
+    }
+
+    fn refill(&self) {
+        self.left.set(self.full);
+    }
+}
+
+struct Rationed<R> {
+    inner: R,
+    ration: Ration,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("record too long")]
+struct RationUsedUp;
+
+impl<R: Read> Read for Rationed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.ration.left.get();
+        if left == 0 {
+            return Err(io::Error::other(RationUsedUp));
+        }
+        let length = buffer.len().min(left);
+        let read = self.inner.read(&mut buffer[..length])?;
+        self.ration.left.set(left - read);
+        Ok(read)
+    }
+}
+
+impl<R: Read> CsvSource<R> {
+    /// Reads the header. No record may be longer than `record_bytes`.
+    pub(crate) fn open(input: R, file: &str, record_bytes: usize) -> Result<Self, ReadError> {
+        let ration = Ration::new(record_bytes);
+        let input = Rationed {
+            inner: input,
+            ration: ration.clone(),
+        };
+        let mut source = Self {
+            // The header is read like any other record: its faults are reported like theirs.
+            reader: ReaderBuilder::new()
+                .has_headers(false)
+                .flexible(true)
+                .from_reader(input),
+            ration,
+            file: file.to_owned(),
+            header: Vec::new(),
+        };
+        let mut record = ByteRecord::new();
+        let place = source
+            .next(&mut record)?
+            .ok_or_else(|| ReadError::new(file, ReadFault::Empty))?;
+        let text = |(index, field)| source.text(field, place, || format!("{}", index + 1));
+        let header = record.iter().enumerate().map(text);
+        source.header = header
+            .map(|name| name.map(str::to_owned))
+            .collect::<Result<_, _>>()?;
+        Ok(source)
+    }
+
+    /// Reads a record; `None` at the end.
+    fn next(&mut self, record: &mut ByteRecord) -> Result<Option<Place>, ReadError> {
+        self.ration.refill();
+        let before = Place::Line(self.reader.position().line());
+        match self.reader.read_byte_record(record) {
+            Ok(false) => Ok(None),
+            Ok(true) => {
+                let line = record.position().map_or(before, |p| Place::Line(p.line()));
+                Ok(Some(line))
+            }
+            Err(error) => Err(self.fault(error).at(before)),
+        }
+    }
+
+    fn fault(&self, error: csv::Error) -> ReadError {
+        let fault = match error.kind() {
+            ErrorKind::Io(e) if e.get_ref().is_some_and(|e| e.is::<RationUsedUp>()) => {
+                ReadFault::RecordTooLong(self.ration.full)
+            }
+            _ => ReadFault::File(error.to_string()),
+        };
+        ReadError::new(&self.file, fault)
+    }
+
+    fn text<'f>(
+        &self,
+        field: &'f [u8],
+        place: Place,
+        column: impl Fn() -> String,
+    ) -> Result<&'f str, ReadError> {
+        let text = std::str::from_utf8(field).map(str::trim);
+        text.map_err(|_| {
+            ReadError::new(&self.file, ReadFault::Utf8)
+                .at(place)
+                .column(&column())
+        })
+    }
+}
+
+impl<R: Read> RowSource for CsvSource<R> {
+    fn file(&self) -> &str {
+        &self.file
+    }
+
+    fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    fn header_place(&self) -> Option<Place> {
+        Some(Place::Line(1))
+    }
+
+    fn visit(mut self, wanted: &[usize], visit: &mut Visit<'_>) -> Result<(), ReadError> {
+        let mut record = ByteRecord::new();
+        while let Some(place) = self.next(&mut record)? {
+            let (expected, found) = (self.header.len(), record.len());
+            if expected != found {
+                let fault = ReadFault::FieldCount { expected, found };
+                return Err(ReadError::new(&self.file, fault).at(place));
+            }
+            let cell = |&index: &usize| {
+                let text = self.text(&record[index], place, || self.header[index].clone());
+                text.map(Cell::Text)
+            };
+            let cells = wanted.iter().map(cell).collect::<Result<Vec<_>, _>>()?;
+            visit(place, &cells)?;
+        }
+        Ok(())
+    }
+}

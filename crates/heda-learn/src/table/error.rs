@@ -1,0 +1,178 @@
+//! Why a table cannot be read, where, and what to do.
+
+use crate::data::DatasetError;
+use std::fmt;
+
+/// Where in a file something lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A line of a CSV file, from 1 (the header is line 1).
+    Line(u64),
+    /// A row of a Parquet file, from 1.
+    Row(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Row(row) => write!(f, "row {row}"),
+        }
+    }
+}
+
+/// A fault and its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReadError {
+    file: String,
+    place: Option<Place>,
+    column: Option<String>,
+    fault: ReadFault,
+}
+
+/// What is wrong with a table. Every message ends with the remedy.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadFault {
+    /// The file cannot be read.
+    #[error("cannot be read ({0}); check the path and its permissions")]
+    File(String),
+    /// Nothing at all, or a header without rows.
+    #[error("no rows; give a file with a header line and at least one row")]
+    Empty,
+    /// Every row was left out by a rule of the schema.
+    #[error("all {0} rows were dropped for missing values; choose another `missing` rule")]
+    AllDropped(u64),
+    /// Two columns of the same name.
+    #[error("the header has this column twice; rename or remove one of them")]
+    DuplicateColumn,
+    /// A column of the schema that the file lacks.
+    #[error("the file has no such column; add it or correct its name in the schema")]
+    MissingColumn,
+    /// A column of the file that the schema does not know.
+    #[error("the schema does not mention this column; describe it or list it under `ignore`")]
+    UnknownColumn,
+    /// A row of another length than the header.
+    #[error("{found} fields where the header has {expected}; check separators and quotes")]
+    FieldCount {
+        /// Fields in the header.
+        expected: usize,
+        /// Fields in the row.
+        found: usize,
+    },
+    /// A row longer than the limit.
+    #[error("a row of more than {0} bytes; look for an unclosed quote or a missing line break")]
+    RecordTooLong(usize),
+    /// Bytes that are no text.
+    #[error("not UTF-8; convert the file to UTF-8")]
+    Utf8,
+    /// Something else where a number should be.
+    #[error("{0:?} is not a number; correct it or list it under `missing_markers`")]
+    NotANumber(String),
+    /// NaN or infinity.
+    #[error("{0} is not a finite number; correct it or list it under `missing_markers`")]
+    NotFinite(String),
+    /// A number outside the bounds, where the schema refuses it.
+    #[error(
+        "{value} is outside the bounds [{lower}, {upper}]; correct it, widen the bounds or \
+         choose `outside = \"clip\"`"
+    )]
+    OutsideBounds {
+        /// The number.
+        value: f64,
+        /// The lower bound.
+        lower: f64,
+        /// The upper bound.
+        upper: f64,
+    },
+    /// A value that is none of the column's levels.
+    #[error("{0:?} is none of the levels; correct it or add it to `levels`")]
+    UnknownLevel(String),
+    /// A label that is no class.
+    #[error("{0:?} is none of the classes; correct it or add it to `classes`")]
+    UnknownClass(String),
+    /// A missing value, where the schema refuses it.
+    #[error("missing value; fill it in or give the column a `missing` rule")]
+    Missing,
+    /// All rows have the same class.
+    #[error("all rows are of class {0:?}; a classifier needs rows of at least two classes")]
+    OneClass(String),
+    /// The table would take too much memory.
+    #[error("more than {0} encoded values; split the file or encode with fewer columns")]
+    TooLarge(usize),
+    /// Not a Parquet file, or a damaged one.
+    #[error("not a sound Parquet file ({0}); write it again")]
+    Parquet(String),
+    /// A Parquet type that has no meaning here.
+    #[error("columns of type {0} are not supported; store integers, floats, strings or booleans")]
+    UnsupportedType(String),
+    /// The label that was named, or the last column, has too many values to be a class.
+    #[error("more than {0} different values cannot be classes; name the label column")]
+    TooManyClasses(usize),
+    /// No schema fits the file.
+    #[error("no schema can be proposed: {0}; write one by hand")]
+    NoProposal(String),
+    /// Encoded rows that contradict the schema: a defect of this library.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+}
+
+impl ReadError {
+    pub(crate) fn new(file: &str, fault: ReadFault) -> Self {
+        Self {
+            file: file.to_owned(),
+            place: None,
+            column: None,
+            fault,
+        }
+    }
+
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    pub(crate) fn column(mut self, column: &str) -> Self {
+        self.column = Some(shorten(column));
+        self
+    }
+
+    /// What is wrong.
+    pub fn fault(&self) -> &ReadFault {
+        &self.fault
+    }
+
+    /// The line or row.
+    pub fn place(&self) -> Option<Place> {
+        self.place
+    }
+
+    /// Name of the column.
+    pub fn column_name(&self) -> Option<&str> {
+        self.column.as_deref()
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.file)?;
+        match (self.place, &self.column) {
+            (Some(place), Some(column)) => write!(f, "{place}, column `{column}`: ")?,
+            (Some(place), None) => write!(f, "{place}: ")?,
+            (None, Some(column)) => write!(f, "column `{column}`: ")?,
+            (None, None) => {}
+        }
+        write!(f, "{}", self.fault)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Enough of a text to recognise it, whatever its length.
+pub(crate) fn shorten(text: &str) -> String {
+    const KEPT: usize = 60;
+    match text.char_indices().nth(KEPT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,52 @@
+//! What CSV and Parquet files have in common: a header, and rows of cells one after the other.
+
+use super::error::{Place, ReadError, ReadFault};
+use std::collections::HashMap;
+
+/// One value as the file has it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Cell<'a> {
+    /// A Parquet null. (CSV has markers for missing values instead.)
+    Null,
+    Text(&'a str),
+    Integer(i128),
+    Number(f64),
+}
+
+/// What is called for each row: its place, and the wanted cells in the wanted order.
+pub(crate) type Visit<'v> = dyn FnMut(Place, &[Cell<'_>]) -> Result<(), ReadError> + 'v;
+
+/// A file that is read once, row by row.
+pub(crate) trait RowSource {
+    /// Names the file in errors.
+    fn file(&self) -> &str;
+
+    /// Names of the columns.
+    fn header(&self) -> &[String];
+
+    /// Where the header stands.
+    fn header_place(&self) -> Option<Place>;
+
+    /// Shows the wanted columns (positions in the header) of all rows.
+    fn visit(self, wanted: &[usize], visit: &mut Visit<'_>) -> Result<(), ReadError>;
+}
+
+/// A fault of the header.
+pub(crate) fn header_error(source: &impl RowSource, column: &str, fault: ReadFault) -> ReadError {
+    let error = ReadError::new(source.file(), fault).column(column);
+    match source.header_place() {
+        Some(place) => error.at(place),
+        None => error,
+    }
+}
+
+/// Finds each column of the header by its name; no name may come twice.
+pub(crate) fn positions(source: &impl RowSource) -> Result<HashMap<String, usize>, ReadError> {
+    let mut positions = HashMap::new();
+    for (index, name) in source.header().iter().enumerate() {
+        if positions.insert(name.clone(), index).is_some() {
+            return Err(header_error(source, name, ReadFault::DuplicateColumn));
+        }
+    }
+    Ok(positions)
+}
