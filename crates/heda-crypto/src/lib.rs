@@ -4,4 +4,6 @@
 //! is where such generators come from.
 
 pub mod lattice;
+pub mod masking;
+pub mod ot;
 pub mod random;
