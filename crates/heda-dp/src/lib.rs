@@ -13,8 +13,17 @@
 //! of one row: published rows stand beside encrypted ones, so how many there are is public.
 
 pub mod account;
+pub mod audit;
+pub mod auto;
 pub mod budget;
+pub mod centroid;
+pub mod cluster;
 pub mod column;
 pub mod epsilon;
+pub mod ima;
+pub mod imdav;
 pub mod laplace;
+pub mod measure;
+pub mod points;
 pub mod sample;
+pub mod standard;

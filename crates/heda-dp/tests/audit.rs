@@ -1,0 +1,103 @@
+//! What the audit finds: nothing against `laplace`, much against less noise and linked clusters.
+
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code)]
+mod common;
+
+use chacha20::ChaCha20Rng;
+use common::pay;
+use heda_dp::account::Mechanism;
+use heda_dp::audit::{Audit, Finding, World};
+use heda_dp::centroid::Reference;
+use heda_dp::column::ColumnSpec;
+use heda_dp::epsilon::Epsilon;
+use heda_dp::points::Points;
+use heda_dp::{ima, laplace};
+use rand_core::SeedableRng;
+
+const RUNS: usize = 100_000;
+
+fn epsilon(text: &str) -> Epsilon {
+    text.parse().unwrap()
+}
+
+/// Releases one value that is `left` or `right`, truly at `drawn`, and audits the claim.
+fn audit_column(spec: ColumnSpec, values: (u32, u32), claimed: &str, drawn: &str) -> Finding {
+    let mut rng = ChaCha20Rng::from_seed([11; 32]);
+    let (left, right) = ([vec![values.0]], [vec![values.1]]);
+    let drawn = [epsilon(drawn)];
+    let audit = Audit::new(RUNS, spec.largest() as usize + 1, 0.999).unwrap();
+    let run = |world| {
+        let value = match world {
+            World::Left => &left,
+            World::Right => &right,
+        };
+        let prepared = laplace::prepare(&[spec], value).unwrap();
+        let receipt = pay(Mechanism::Laplace, &drawn);
+        prepared.release(receipt, &mut rng).unwrap().columns()[0][0] as usize
+    };
+    audit.run(epsilon(claimed), run).unwrap()
+}
+
+#[test]
+fn laplace_cannot_be_refuted() {
+    let grid = ColumnSpec::Grid { steps: 64 };
+    let levels = ColumnSpec::Levels { count: 5 };
+    for claimed in ["0.5", "1", "2"] {
+        for (spec, values) in [(grid, (20, 40)), (levels, (1, 3))] {
+            let finding = audit_column(spec, values, claimed, claimed);
+            assert!(!finding.is_refuted(), "{spec:?}: {finding}");
+        }
+        // Between the ends nearly all of the claim can be proven, but no more: the audit is sharp.
+        let finding = audit_column(grid, (0, 64), claimed, claimed);
+        assert!(!finding.is_refuted(), "{finding}");
+        assert!(
+            finding.at_least > 0.8 * epsilon(claimed).to_f64(),
+            "{finding}"
+        );
+    }
+}
+
+#[test]
+fn noise_of_half_the_scale_is_refuted() {
+    for spec in [
+        ColumnSpec::Grid { steps: 64 },
+        ColumnSpec::Levels { count: 5 },
+    ] {
+        for (claimed, drawn) in [("0.5", "1"), ("1", "2"), ("2", "4")] {
+            let finding = audit_column(spec, (0, spec.largest()), claimed, drawn);
+            assert!(finding.is_refuted(), "{spec:?}: {finding}");
+        }
+    }
+}
+
+/// Rows 0 and 1 are in one cluster if row 3 is small, and in two clusters if it is large. The
+/// adversary only looks whether rows 0 and 1 got the same noisy value.
+fn audit_linked_clusters(claimed: &str) -> Finding {
+    let mut rng = ChaCha20Rng::from_seed([12; 32]);
+    let left = Points::new(1, vec![0.9, 0.8, 0.1, 0.0]).unwrap();
+    let right = Points::new(1, vec![0.9, 0.8, 0.1, 1.0]).unwrap();
+    let paid = [epsilon(claimed)];
+    let audit = Audit::new(100_000, 2, 0.999).unwrap();
+    let run = |world| {
+        let points = match world {
+            World::Left => &left,
+            World::Right => &right,
+        };
+        let prepared = ima::prepare(points, 2, Reference::Data).unwrap();
+        let released = prepared
+            .release(pay(Mechanism::Ima, &paid), &mut rng)
+            .unwrap();
+        usize::from(released.points().row(0) == released.points().row(1))
+    };
+    audit.run(epsilon(claimed), run).unwrap()
+}
+
+#[test]
+fn linked_rows_of_ima_are_refuted_at_any_claim_that_the_runs_can_reach() {
+    for claimed in ["0.5", "1", "8"] {
+        let finding = audit_linked_clusters(claimed);
+        assert!(finding.is_refuted() && finding.at_least > 8.5, "{finding}");
+    }
+}
