@@ -3,6 +3,7 @@
 use crate::driver::Target;
 
 mod channel;
+mod lattice;
 
 macro_rules! targets {
     ($($name:ident => $make:path;)+) => {
@@ -29,6 +30,10 @@ macro_rules! targets {
 
 targets! {
     channel => channel::messages;
+    lattice_public_key => lattice::public_key;
+    lattice_matrix => lattice::matrix;
+    lattice_scores => lattice::scores;
+    lattice_sums => lattice::sums;
 }
 
 /// Runs a target briefly: everything planned was executed, and something was refused.

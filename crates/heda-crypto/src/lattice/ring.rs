@@ -6,7 +6,7 @@
 //! secrets and masks live in them.
 
 use super::error::LatticeError;
-use super::parameters::{self, DEGREE, PLAINTEXT_MODULUS, PRIMES};
+use super::parameters::{self, DEGREE, PLAINTEXT_MODULUS, PRIME_BITS, PRIMES};
 use fhe_math::ntt::NttOperator;
 use fhe_math::zq::Modulus;
 use std::sync::OnceLock;
@@ -26,6 +26,8 @@ pub(super) struct Spectrum(pub(super) Vec<u64>);
 /// One prime of the modulus with what is precomputed for it.
 pub(super) struct Prime {
     value: u64,
+    /// 2^62 minus the prime, below 2^20.
+    complement: u64,
     modulus: Modulus,
     ntt: NttOperator,
     inverse_plaintext_modulus: Factor,
@@ -54,11 +56,15 @@ pub(super) fn ring() -> Result<&'static Ring, LatticeError> {
 
 impl Prime {
     fn build(value: u64) -> Option<Self> {
+        let complement = (1u64 << PRIME_BITS)
+            .checked_sub(value)
+            .filter(|c| *c < 1 << 20)?;
         let modulus = Modulus::new(value).ok()?;
         let ntt = NttOperator::new(&modulus, DEGREE)?;
         let inverse_plaintext_modulus = Factor::inverse(&modulus, PLAINTEXT_MODULUS)?;
         Some(Self {
             value,
+            complement,
             modulus,
             ntt,
             inverse_plaintext_modulus,
@@ -70,9 +76,15 @@ impl Prime {
         number.wrapping_add(number.wrapping_shr(63) & self.value as i64) as u64
     }
 
-    /// Residue of a 128-bit number.
+    /// Residue of a 128-bit number: 2^64 is 4·complement and 2^62 is complement modulo the prime.
     pub(super) fn reduce(&self, number: u128) -> u64 {
-        self.modulus.reduce_u128(number)
+        const LOW: u128 = (1 << PRIME_BITS) - 1;
+        let [low, high] = [number as u64, (number >> 64) as u64];
+        // Below 2^64 · 2^22 + 2^64, then below 2^62 + 2^25 · 2^20.
+        let folded = u128::from(high) * u128::from(4 * self.complement) + u128::from(low);
+        let rest = (folded & LOW) as u64 + (folded >> PRIME_BITS) as u64 * self.complement;
+        let exceeds = 0u64.wrapping_sub(u64::from(rest >= self.value));
+        rest - (self.value & exceeds)
     }
 
     pub(super) fn add(&self, a: u64, b: u64) -> u64 {
@@ -232,5 +244,60 @@ fn accumulate(prime: &Prime, sum: &mut [u64], batch: &[(&Spectrum, &Spectrum)], 
             .map(|(left, right)| u128::from(left.0[at]) * u128::from(right.0[at]))
             .sum();
         *value = prime.reduce(products + u128::from(*value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reduction_is_right_at_the_bounds() {
+        for prime in &ring().unwrap().primes {
+            let p = u128::from(prime.value);
+            let shaped = [
+                0,
+                1,
+                p - 1,
+                p,
+                p + 1,
+                2 * p,
+                p * p - 1,
+                p * p,
+                u128::MAX,
+                u128::MAX - p,
+            ];
+            let spread = (0..1000).map(|i| u128::MAX / 1009 * i + i);
+            for number in shaped.into_iter().chain(spread) {
+                assert_eq!(u128::from(prime.reduce(number)), number % p, "{number}");
+            }
+        }
+    }
+
+    #[test]
+    fn encoding_and_switching_keep_the_number() {
+        let ring = ring().unwrap();
+        for value in [0, 1, 2, PLAINTEXT_MODULUS / 2, PLAINTEXT_MODULUS - 1] {
+            let mut poly = ring.signed(&[0; DEGREE]);
+            ring.add_encoded(&mut poly, 3, value);
+            let p0 = u128::from(PRIMES[0]);
+            let nearest = (u128::from(value) * p0 + (1 << 47)) >> 48;
+            let gap = (u128::from(ring.switch(&poly, 3)) + p0 - nearest) % p0;
+            assert!(gap <= 1 || gap == p0 - 1, "{value}: {gap}");
+        }
+    }
+
+    #[test]
+    fn transforms_multiply_modulo_x_to_the_degree_plus_one() {
+        let ring = ring().unwrap();
+        let monomial = |power: usize, factor: i64| {
+            let mut coefficients = vec![0; DEGREE];
+            coefficients[power] = factor;
+            ring.signed(&coefficients)
+        };
+        let [left, right] = [monomial(DEGREE - 1, 5), monomial(3, 7)].map(|p| ring.transform(p));
+        let product = ring.inverse(ring.inner_product(&[(&left, &right), (&left, &right)]));
+        assert!(product == monomial(2, -70));
+        assert!(ring.constant(-4) == ring.transform(monomial(0, -4)));
     }
 }
