@@ -1,5 +1,7 @@
 //! What the documents show is what the library reads.
 
+#![allow(clippy::unwrap_used)]
+
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::schema::{Schema, SchemaError};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,7 @@
 //! Parquet files: the same rows as CSV, every supported type, and files that are wrong.
 
+#![allow(clippy::unwrap_used)]
+
 use arrow_array::types::Int32Type;
 use arrow_array::{
     ArrayRef, BooleanArray, Date32Array, DictionaryArray, Float32Array, Float64Array, Int8Array,

@@ -6,6 +6,9 @@ use crate::table::source::Cell;
 use crate::table::{level_text, number};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// More values than this that all differ are suspected to be identifiers.
+const ENOUGH: usize = 20;
+
 /// Counts and values of one column.
 #[derive(Debug, Clone)]
 pub(super) struct Profile {
@@ -80,6 +83,12 @@ impl Profile {
         Some(levels.keys().map(String::as_str).collect())
     }
 
+    /// Whether no value comes twice in enough rows to be no accident.
+    pub(super) fn looks_like_names(&self) -> bool {
+        let distinct = self.levels.as_ref().map_or(0, BTreeMap::len);
+        distinct > ENOUGH && distinct as u64 == self.rows - self.missing
+    }
+
     /// The most frequent value.
     pub(super) fn mode(&self) -> Option<&str> {
         let counted = self.levels.as_ref()?.iter();
@@ -101,7 +110,7 @@ impl Profile {
             lowest,
             median,
             highest,
-            looks_like_an_identifier: distinct && whole && sorted.len() > 20,
+            looks_like_an_identifier: distinct && whole && sorted.len() > ENOUGH,
         })
     }
 }

@@ -71,6 +71,11 @@ fn identifiers_are_suspected() {
         text.contains("\"number\" # CONFIRM: every value differs"),
         "{text}"
     );
+    assert!(
+        text.contains("\"name\", # CONFIRM: every text differs"),
+        "{text}"
+    );
+    assert!(!text.contains("Name 7"), "{text}");
     let rows: String = (0..200)
         .map(|i| format!("{i},Name {i},{}\n", i % 2))
         .collect();

@@ -46,7 +46,7 @@ fn head(name: &str, profiles: &[Profile], ignored: &[(&String, &str)]) -> String
         "# A proposal. Whatever is marked {MARK} was read from the rows: it is private until you\n\
          # have replaced it by what is publicly known. Delete each mark when that is done.\n\n\
          format = 1\nname = {}\n",
-        quoted(if name.is_empty() { "table" } else { name })
+        quoted(if is_usable_name(name) { name } else { "table" })
     );
     let markers: BTreeSet<&str> = profiles.iter().flat_map(|p| p.markers()).copied().collect();
     let comment = if markers.is_empty() {
@@ -100,6 +100,7 @@ fn column(name: &str, profile: &Profile) -> Result<String, &'static str> {
     match levels.len() {
         0 => Err("all values are missing"),
         1 => Err("all values are the same"),
+        _ if profile.looks_like_names() => Err(NAMES),
         _ if !levels.iter().all(|level| is_usable_name(level)) => {
             Err("some values cannot be names of levels")
         }
@@ -108,6 +109,7 @@ fn column(name: &str, profile: &Profile) -> Result<String, &'static str> {
 }
 
 const TOO_MANY: &str = "too many different texts: names of persons or things?";
+const NAMES: &str = "every text differs: names of persons or things?";
 
 fn numeric(profile: &Profile, range: Range) -> String {
     let identifier = if range.looks_like_an_identifier {

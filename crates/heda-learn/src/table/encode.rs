@@ -79,12 +79,9 @@ impl<'s> RowEncoder<'s> {
 
 /// Whether a cell has no value.
 pub(super) fn is_missing(cell: &Cell<'_>, markers: &[String]) -> bool {
-    match cell {
-        Cell::Null => true,
-        Cell::Text(text) => markers.iter().any(|marker| marker == text),
-        // Numbers of a Parquet file may be marked too, say by -9 or NaN.
-        _ => !markers.is_empty() && markers.iter().any(|marker| *marker == level_text(cell)),
-    }
+    // Numbers of a Parquet file may be marked too, say by -9 or NaN.
+    let text = level_text(cell);
+    *cell == Cell::Null || markers.iter().any(|marker| *marker == text)
 }
 
 /// A cell as the name of a level.
