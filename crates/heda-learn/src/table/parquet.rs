@@ -13,6 +13,7 @@ use arrow_schema::DataType;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 1024;
@@ -27,8 +28,7 @@ pub(crate) struct ParquetSource {
 impl ParquetSource {
     /// Reads the description at the end of the file.
     pub(crate) fn open(input: File, file: &str) -> Result<Self, ReadError> {
-        let builder =
-            ParquetRecordBatchReaderBuilder::try_new(input).map_err(|e| broken(file, &e))?;
+        let builder = contained(file, || ParquetRecordBatchReaderBuilder::try_new(input))?;
         let header = builder.schema().fields().iter();
         let header = header.map(|field| field.name().trim().to_owned()).collect();
         Ok(Self {
@@ -50,8 +50,17 @@ impl ParquetSource {
     }
 }
 
-fn broken(file: &str, error: &dyn std::error::Error) -> ReadError {
-    ReadError::new(file, ReadFault::Parquet(error.to_string()))
+/// Decodes a part of the file. The decoder returns errors for most damage but panics on some of
+/// it; a damaged file must never bring down a program that serves others.
+fn contained<T, E: std::error::Error>(
+    file: &str,
+    decode: impl FnOnce() -> Result<T, E>,
+) -> Result<T, ReadError> {
+    let broken = |reason: String| ReadError::new(file, ReadFault::Parquet(reason));
+    match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(decoded) => decoded.map_err(|error| broken(error.to_string())),
+        Err(_) => Err(broken("its parts contradict each other".to_owned())),
+    }
 }
 
 impl RowSource for ParquetSource {
@@ -74,11 +83,10 @@ impl RowSource for ParquetSource {
             .builder
             .with_projection(mask)
             .with_batch_size(BATCH_ROWS);
-        let batches = builder.build().map_err(|e| broken(&self.file, &e))?;
+        let mut batches = contained(&self.file, || builder.build())?;
         let order = places_after_projection(wanted);
         let mut row_number = 0;
-        for batch in batches {
-            let batch = batch.map_err(|e| broken(&self.file, &e))?;
+        while let Some(batch) = contained(&self.file, || batches.next().transpose())? {
             for row in 0..batch.num_rows() {
                 row_number += 1;
                 visit(Place::Row(row_number), &cells(&batch, &order, row))?;
@@ -149,7 +157,9 @@ fn cell(array: &dyn Array, row: usize) -> Cell<'_> {
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
             match cell(dictionary.keys(), row) {
-                Cell::Integer(key) => cell(dictionary.values().as_ref(), key as usize),
+                Cell::Integer(key) if (0..dictionary.values().len() as i128).contains(&key) => {
+                    cell(dictionary.values().as_ref(), key as usize)
+                }
                 _ => Cell::Null,
             }
         }
