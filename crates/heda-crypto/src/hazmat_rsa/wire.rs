@@ -88,7 +88,7 @@ impl RsaPublicKey {
 }
 
 impl RsaPrivateKey {
-    /// The key as bytes, erased when dropped. The module `keyfile` puts them in a file.
+    /// The key as bytes, erased when dropped. [`keyfile`](crate::keyfile) puts them in a file.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let length = self.public().bits().div_ceil(16);
         let halves = [&self.p.prime, &self.q.prime];

@@ -42,6 +42,16 @@ impl PublicKey {
         self.carry(plaintext, randomiser)
     }
 
+    /// Encrypts with a given short exponent, for known answers.
+    #[doc(hidden)]
+    pub fn encrypt_with_given_exponent(
+        &self,
+        plaintext: &Plaintext,
+        exponent: &Natural,
+    ) -> Result<Ciphertext, PaillierError> {
+        self.encrypt_with(plaintext, exponent)
+    }
+
     /// Makes a ciphertext of the same plaintext that cannot be linked to the given one.
     pub fn rerandomise<R: CryptoRng + ?Sized>(
         &self,

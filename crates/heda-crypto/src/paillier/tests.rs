@@ -24,7 +24,7 @@ fn shaped(index: usize, seed: u64) -> Integer {
         3 | 4 => largest.clone(),
         _ => Natural::random_below(largest, &mut generator(seed)).unwrap(),
     };
-    Integer::from_parts(index % 2 == 0, magnitude)
+    Integer::from_parts(index.is_multiple_of(2), magnitude)
 }
 
 /// What the plaintext space makes of a number: the representative between −N/2 and N/2.

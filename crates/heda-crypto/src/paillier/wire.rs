@@ -140,7 +140,7 @@ impl PublicKey {
 }
 
 impl PrivateKey {
-    /// The key as bytes, erased when dropped. The module `keyfile` puts them in a file.
+    /// The key as bytes, erased when dropped. [`keyfile`](crate::keyfile) puts them in a file.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let length = self.public().bits().div_ceil(16);
         let (p, q) = self.primes();
