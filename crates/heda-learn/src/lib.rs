@@ -8,7 +8,9 @@ pub mod infer;
 pub mod loss;
 pub mod optimise;
 pub mod oracle;
+pub mod partition;
 #[cfg(test)]
 mod samples;
 pub mod schema;
+pub mod score;
 pub mod table;
