@@ -4,6 +4,8 @@ use crate::driver::Target;
 
 mod channel;
 mod lattice;
+mod masking;
+mod ot;
 
 macro_rules! targets {
     ($($name:ident => $make:path;)+) => {
@@ -34,6 +36,12 @@ targets! {
     lattice_matrix => lattice::matrix;
     lattice_scores => lattice::scores;
     lattice_sums => lattice::sums;
+    mask_announcements => masking::announcements;
+    ot_answer => ot::answer;
+    ot_random_request => ot::random_request;
+    ot_request => ot::request;
+    ot_setup_first => ot::setup_first;
+    ot_setup_second => ot::setup_second;
 }
 
 /// Runs a target briefly: everything planned was executed, and something was refused.

@@ -2,8 +2,8 @@
 //!
 //! Follows Chou, Orlandi, "The Simplest Protocol for Oblivious Transfer" (LATINCRYPT 2015), over
 //! the group Ristretto. The number of the transfer and both messages enter the hash that makes the
-//! keys, because transfers share the first message (Masny, Rindal, "Endemic Oblivious Transfer",
-//! CCS 2019, on what goes wrong in batches otherwise).
+//! keys, because transfers share the first message (McQuoid, Rosulek, Roy, "Batching Base Oblivious
+//! Transfers", ASIACRYPT 2021, on what goes wrong otherwise).
 //!
 //! The base sender learns nothing about the choices: x·G + c·A is uniform for either c. The base
 //! chooser learns one key of each pair: the other needs a·A, a Diffie–Hellman secret.

@@ -1,5 +1,5 @@
 //! The hash that breaks correlations: TMMO of Guo, Katz, Wang, Yu, "Efficient and Secure
-//! Multiparty Computation from Fixed-Key Block Ciphers" (IEEE S&P 2020, section 7.4).
+//! Multiparty Computation from Fixed-Key Block Ciphers" (IEEE S&P 2020).
 //!
 //! H(x, i) = π(π(x) ⊕ i) ⊕ π(x), where π is AES-128 under a fixed public key. In the model where
 //! π is a random permutation, H is tweakable circular correlation robust: for a secret uniform R,

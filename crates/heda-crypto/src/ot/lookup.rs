@@ -205,7 +205,7 @@ impl PendingLookup {
             .zip(answer.par_chunks(table_bytes * GROUP))
             .enumerate()
             .for_each(|(number, (strings, tables))| {
-                let mut scratch = vec![0; table_bytes / 2];
+                let mut scratch = Zeroizing::new(vec![0; table_bytes / 2]);
                 let entries = strings.chunks_exact_mut(entry_bytes);
                 for (row, (entry, table)) in
                     entries.zip(tables.chunks_exact(table_bytes)).enumerate()
