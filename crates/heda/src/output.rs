@@ -42,3 +42,10 @@ pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
         _ => Ok(()),
     }
 }
+
+/// Tells the user on stderr what happened to their rows.
+pub(crate) fn warn(lines: impl IntoIterator<Item = String>) {
+    for line in lines {
+        eprintln!("heda: note: {line}");
+    }
+}

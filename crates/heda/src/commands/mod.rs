@@ -1,5 +1,10 @@
 //! One file a command: its arguments, `run`, and how it prints.
 
+mod demo;
+mod evaluate;
+mod export;
+mod predict;
+
 use crate::failure::Failure;
 use clap::{Parser, Subcommand};
 
@@ -16,9 +21,19 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 2 bad usage or input, 3 refused by
 4 peer or network, 5 interrupted and resumable, 70 a defect of heda.";
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    Demo(demo::Arguments),
+    Predict(predict::Arguments),
+    Evaluate(evaluate::Arguments),
+    Export(export::Arguments),
+}
 
 /// Runs the chosen command.
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
-    match arguments.command {}
+    match arguments.command {
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
+    }
 }

@@ -1,0 +1,223 @@
+//! The commands as a user runs them: results on stdout, exit codes, nothing half written.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+fn heda(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_heda"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn done(arguments: &[&str]) -> String {
+    let output = heda(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(arguments: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&done(arguments)).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A folder with a model of BCWD in it.
+fn trained() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    done(&["demo", "--out", text(folder.path())]);
+    let model = folder.path().join("model.json");
+    (folder, model)
+}
+
+fn bcwd() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/bcwd.csv")
+}
+
+#[test]
+fn the_demo_says_that_nothing_is_encrypted_and_is_reproducible() {
+    let shown = done(&["demo"]);
+    assert!(shown.contains("Nothing is encrypted"), "{shown}");
+    let run = || json(&["demo", "--dataset", "car", "--seed", "7", "--json"]);
+    let report = run();
+    assert_eq!(report["encrypted"], false);
+    assert_eq!(report["rows"], 1728);
+    assert!(report["accuracy"].as_f64() > report["majority_accuracy"].as_f64());
+    assert_eq!(report["evaluation"], run()["evaluation"]);
+}
+
+#[test]
+fn predict_and_evaluate_agree() {
+    let (folder, model) = trained();
+    let data = bcwd();
+    let arguments = ["--model", text(&model), "--data", text(&data)];
+    let evaluation = json(&[&["evaluate", "--json"], &arguments[..]].concat());
+    let csv = done(&[&["predict"], &arguments[..]].concat());
+    let mut lines = csv.lines();
+    let header = lines.next().unwrap();
+    assert_eq!(header, "row,class,score:4,probability:4");
+    let predicted: Vec<&str> = lines.map(|l| l.split(',').nth(1).unwrap()).collect();
+    assert_eq!(evaluation["rows"], predicted.len());
+    let rows = std::fs::read_to_string(&data).unwrap();
+    let actual = rows.lines().skip(1).map(|l| l.rsplit(',').next().unwrap());
+    let right = actual.zip(&predicted).filter(|(a, p)| a == *p).count();
+    let accuracy = right as f64 / predicted.len() as f64;
+    assert_eq!(evaluation["accuracy"], accuracy);
+    let out = folder.path().join("p.csv");
+    let summary = json(&[&["predict", "--json", "--out", text(&out)], &arguments[..]].concat());
+    assert_eq!(summary["rows"], predicted.len());
+    assert_eq!(std::fs::read_to_string(out).unwrap(), csv);
+}
+
+#[test]
+fn export_writes_onnx() {
+    let (folder, model) = trained();
+    let out = folder.path().join("model.onnx");
+    let arguments = [
+        "export",
+        "--onnx",
+        "--json",
+        "--model",
+        text(&model),
+        "--out",
+        text(&out),
+    ];
+    let report = json(&arguments);
+    let bytes = std::fs::read(&out).unwrap();
+    assert_eq!(report["bytes"], bytes.len());
+    assert_eq!(report["columns"].as_array().unwrap().len(), 9);
+    assert!(bytes.windows(6).any(|w| w == b"MatMul"));
+}
+
+#[test]
+fn usage_errors_exit_with_2() {
+    for arguments in [
+        &["demo", "--dataset", "iris"][..],
+        &["predict"],
+        &["nothing"],
+        &["export"],
+    ] {
+        assert_eq!(heda(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+    let (_folder, model) = trained();
+    let broken = model.with_file_name("broken.json");
+    std::fs::write(&broken, "{\"format\": 1}").unwrap();
+    let data = bcwd();
+    let output = heda(&["evaluate", "--model", text(&broken), "--data", text(&data)]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("broken.json"));
+}
+
+/// Runs `predict` or `evaluate` on a bad file: exit code 2, the words, and no output file.
+fn refused(command: &str, content: &[u8], words: &[&str]) {
+    let (folder, model) = trained();
+    let data = folder.path().join("bad.csv");
+    std::fs::write(&data, content).unwrap();
+    let out = folder.path().join("out.csv");
+    let mut arguments = vec![command, "--model", text(&model), "--data", text(&data)];
+    if command == "predict" {
+        arguments.extend(["--out", text(&out)]);
+    }
+    let output = heda(&arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(output.stdout.is_empty());
+    for word in words.iter().chain(&["bad.csv"]) {
+        assert!(errors.contains(word), "{errors}");
+    }
+    assert!(!out.exists());
+    assert_eq!(
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        2,
+        "nothing else is left"
+    );
+}
+
+/// The bundled file with its lines changed.
+fn changed(change: impl Fn(usize, &str) -> String) -> Vec<u8> {
+    let rows = std::fs::read_to_string(bcwd()).unwrap();
+    let lines: Vec<String> = rows
+        .lines()
+        .enumerate()
+        .map(|(i, l)| change(i, l))
+        .collect();
+    lines.join("\n").into_bytes()
+}
+
+fn with_cell(line: usize, column: usize, value: &str) -> Vec<u8> {
+    changed(|i, text| {
+        let mut cells: Vec<&str> = text.split(',').collect();
+        if i == line {
+            cells[column] = value;
+        }
+        cells.join(",")
+    })
+}
+
+#[test]
+fn a_missing_column_is_refused() {
+    refused("predict", &with_cell(0, 0, "other"), &["clump_thickness"]);
+}
+
+#[test]
+fn a_duplicated_header_is_refused() {
+    let header = std::fs::read_to_string(bcwd()).unwrap();
+    let second = header
+        .lines()
+        .next()
+        .unwrap()
+        .split(',')
+        .nth(1)
+        .unwrap()
+        .to_owned();
+    refused("predict", &with_cell(0, 0, &second), &[&second]);
+}
+
+#[test]
+fn text_in_a_numeric_column_is_refused() {
+    refused("predict", &with_cell(5, 0, "five"), &["line 6", "five"]);
+}
+
+#[test]
+fn nan_and_infinity_are_refused() {
+    refused("predict", &with_cell(5, 0, "NaN"), &["line 6"]);
+    refused("predict", &with_cell(5, 0, "inf"), &["line 6"]);
+}
+
+#[test]
+fn an_unknown_class_is_refused() {
+    refused("evaluate", &with_cell(3, 9, "3"), &["line 4"]);
+}
+
+#[test]
+fn an_empty_file_is_refused() {
+    refused("predict", b"", &["no rows"]);
+}
+
+#[test]
+fn one_class_only_is_refused() {
+    let all_benign = changed(|i, text| match (i, text.rsplit_once(',')) {
+        (1.., Some((cells, _))) => format!("{cells},2"),
+        _ => text.to_owned(),
+    });
+    refused("evaluate", &all_benign, &["class"]);
+}
+
+#[test]
+fn wrong_utf8_is_refused() {
+    let mut content = changed(|_, text| text.to_owned());
+    let at = content.iter().position(|&b| b == b'\n').unwrap() + 1;
+    content[at] = 0xff;
+    refused("predict", &content, &["UTF-8"]);
+}
+
+#[test]
+fn an_endless_line_is_refused() {
+    let mut content = changed(|_, text| text.to_owned());
+    content.extend(std::iter::repeat_n(b'1', 16 << 20));
+    refused("predict", &content, &["bytes"]);
+}
