@@ -101,10 +101,12 @@ fn accuracy_in_the_papers_coding_is_that_of_scikit_learn() {
         (Bundle::Car, [72.02, 71.94]),
     ] {
         let found = accuracy(bundle, Coding::Paper).mean;
-        assert!(
-            (found - expected).abs() <= 1.0,
-            "{bundle}: {found} and {expected}"
-        );
+        for wanted in expected {
+            assert!(
+                (found - wanted).abs() <= 1.0,
+                "{bundle}: {found} and {wanted}"
+            );
+        }
     }
 }
 
