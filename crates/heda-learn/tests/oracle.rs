@@ -1,6 +1,8 @@
 //! The clear-text oracle against scikit-learn: the same coefficients, and the accuracy that is
 //! known of the four data sets.
 
+#![allow(clippy::unwrap_used)]
+
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::loss::LossKind;

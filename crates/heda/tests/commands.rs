@@ -1,5 +1,7 @@
 //! The commands as a user runs them: results on stdout, exit codes, nothing half written.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tempfile::TempDir;
