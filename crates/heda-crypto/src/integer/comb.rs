@@ -63,7 +63,6 @@ impl Comb {
                 }
             }
         }
-        factor.zeroize();
         result
     }
 

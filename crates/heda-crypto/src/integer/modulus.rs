@@ -50,7 +50,6 @@ impl Modulus {
             self.add_assign(&mut sum.0, &chunk_residue.0);
             chunk.zeroize();
         }
-        chunk_residue.zeroize();
         sum
     }
 
@@ -58,10 +57,7 @@ impl Modulus {
     pub(crate) fn natural(&self, x: &Residue) -> Natural {
         let mut plain_one = Residue::zero(self.n.len());
         plain_one.0[0] = 1;
-        let mut plain = self.multiply(x, &plain_one);
-        let value = Natural::from_limbs(&plain.0);
-        plain.zeroize();
-        value
+        Natural::from_limbs(&self.multiply(x, &plain_one).0)
     }
 
     /// `x − y`.

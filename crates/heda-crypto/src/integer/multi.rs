@@ -3,7 +3,6 @@
 use super::limbs;
 use super::ring::{Residue, Ring, bit_length, powers};
 use rayon::prelude::*;
-use zeroize::Zeroize;
 
 /// A base and its exponent, least significant limb first.
 pub(crate) type Term<'a> = (&'a Residue, &'a [u64]);
@@ -77,7 +76,6 @@ fn straus<R: Ring>(ring: &R, terms: &[Term<'_>], bits: usize) -> Residue {
             ring.multiply_assign(&mut result, &factor, &mut work);
         }
     }
-    factor.zeroize();
     result
 }
 

@@ -4,11 +4,11 @@
 //! [`SquareModulus`](super::square::SquareModulus) the one modulo n².
 
 use super::limbs;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// An element of a ring in the ring's own (Montgomery) form. It is reduced, so equal elements
-/// have equal limbs.
-#[derive(Clone, PartialEq, Eq, Zeroize)]
+/// have equal limbs. Erased when dropped: it may belong to a secret.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Residue(pub(super) Box<[u64]>);
 
 impl Residue {
@@ -111,7 +111,6 @@ pub(crate) trait Ring: Sync {
             self.multiply_assign(&mut result, &factor, &mut work);
         }
         table.zeroize();
-        factor.zeroize();
         result
     }
 

