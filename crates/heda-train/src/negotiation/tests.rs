@@ -1,0 +1,360 @@
+use super::*;
+use ed25519_dalek::SigningKey;
+use heda_crypto::masking::{MaskSetup, Roster};
+use heda_crypto::random::Randomness;
+use std::fmt::Write;
+
+const ROWS: [usize; 3] = [40, 120, 75];
+
+fn schema(features: usize) -> Schema {
+    let mut text = String::from(
+        "format = 1\nname = \"test\"\n[label]\ncolumn = \"class\"\nclasses = [\"a\", \"b\"]\n\
+         positive = \"b\"\n",
+    );
+    for feature in 0..features {
+        write!(
+            text,
+            "[[column]]\nname = \"f{feature}\"\nkind = \"numeric\"\nbounds = [0, 1]\n"
+        )
+        .unwrap();
+    }
+    Schema::parse(&text, "test.toml").unwrap()
+}
+
+/// Rows of one provider. Its own features decide the class, others say nothing: the providers
+/// differ strongly.
+fn rows_of(provider: usize, features: usize, rows: usize) -> Dataset {
+    let mut values = Vec::new();
+    let mut labels = Vec::new();
+    for row in 0..rows {
+        let label = (row % 2) as u32;
+        for feature in 0..features {
+            let noise = ((row * 7919 + feature * 104_729) % 1009) as f64 / 1009.0;
+            let strength = if feature % 3 == provider {
+                0.9
+            } else {
+                0.1 * (feature % 5) as f64
+            };
+            values.push(strength * f64::from(label) * 0.5 + (1.0 - strength) * noise);
+        }
+        labels.push(label);
+    }
+    let classes = vec!["a".into(), "b".into()];
+    Dataset::new(schema(features).features(), values, labels, classes).unwrap()
+}
+
+fn masks(providers: u64, seed: u64) -> Vec<Masks> {
+    let source = Randomness::seeded(seed);
+    let keys: Vec<SigningKey> = (0..providers)
+        .map(|n| SigningKey::generate(&mut source.fork("identity", n).unwrap()))
+        .collect();
+    let public: Vec<_> = keys.iter().map(SigningKey::verifying_key).collect();
+    let roster = Roster::new(b"job", &public).unwrap();
+    let (setups, messages): (Vec<_>, Vec<_>) = keys
+        .iter()
+        .zip(0..)
+        .map(|(key, n)| {
+            let mut rng = source.fork("announce", n).unwrap();
+            MaskSetup::announce(roster.clone(), key, &mut rng).unwrap()
+        })
+        .unzip();
+    let relayed = messages.concat();
+    setups
+        .into_iter()
+        .map(|setup| setup.finish(&relayed).unwrap())
+        .collect()
+}
+
+fn members() -> Vec<Member> {
+    let member = |(n, rows): (usize, &usize)| Member {
+        name: format!("clinic {n}"),
+        rows: *rows,
+    };
+    ROWS.iter().enumerate().map(member).collect()
+}
+
+/// Everything that was sent.
+struct Transcript {
+    question: Vec<u8>,
+    contributions: Vec<Vec<u8>>,
+    ranking: Vec<u8>,
+    agreement: Agreement,
+}
+
+fn run(method: Method, features: usize, seed: u64) -> Transcript {
+    let question = Question::new(&schema(features), method, 1);
+    let sent = question.to_bytes();
+    let mut masks = masks(3, seed);
+    let providers: Vec<Provider> = (0..3)
+        .map(|_| Provider::asked(&sent, &schema(features)).unwrap())
+        .collect();
+    let contributions: Vec<Vec<u8>> = providers
+        .iter()
+        .zip(&mut masks)
+        .enumerate()
+        .map(|(n, (p, masks))| p.contribute(&rows_of(n, features, ROWS[n]), masks).unwrap())
+        .collect();
+    let user = DataUser::new(question, members()).unwrap();
+    let agreement = user.combine(&contributions).unwrap();
+    let ranking = ranking_to_bytes(&agreement.ranking);
+    for provider in providers {
+        assert_eq!(provider.learn(&ranking).unwrap(), agreement.ranking);
+    }
+    Transcript {
+        question: sent,
+        contributions,
+        ranking,
+        agreement,
+    }
+}
+
+fn own_shares(method: Method, features: usize, provider: usize) -> Vec<u64> {
+    let data = rows_of(provider, features, ROWS[provider]);
+    let scores = Scores::compute(&data, method, 1).unwrap();
+    weighted_shares(&scores, data.rows()).unwrap().to_vec()
+}
+
+#[test]
+fn the_agreed_ranking_is_that_of_the_clear_sum() {
+    for method in Method::ALL {
+        let shares: Vec<Vec<u64>> = (0..3).map(|p| own_shares(method, 9, p)).collect();
+        let sum: Vec<f64> = (0..9)
+            .map(|f| shares.iter().map(|s| s[f]).sum::<u64>() as f64)
+            .collect();
+        let agreement = run(method, 9, 1).agreement;
+        assert_eq!(agreement.ranking, Ranking::by_score(&sum), "{method}");
+        let own: Vec<Ranking> = (0..3)
+            .map(|p| {
+                Scores::compute(&rows_of(p, 9, ROWS[p]), method, 1)
+                    .unwrap()
+                    .ranking()
+            })
+            .collect();
+        assert!(
+            own[0] != own[1] && own[1] != own[2],
+            "{method}: the providers must differ"
+        );
+        let total: f64 = agreement.shares.iter().sum();
+        assert!((total - 1.0).abs() < 1e-4, "{total}");
+    }
+}
+
+#[test]
+fn nobody_sees_scores_of_a_single_provider() {
+    let transcript = run(Method::KruskalWallis, 9, 1);
+    let contributions = transcript.contributions.concat();
+    let seen = [
+        &transcript.question[..],
+        &contributions,
+        &transcript.ranking,
+    ]
+    .concat();
+    for (provider, rows) in ROWS.into_iter().enumerate() {
+        let data = rows_of(provider, 9, rows);
+        let scores = Scores::compute(&data, Method::KruskalWallis, 1).unwrap();
+        let total: f64 = scores.values().iter().sum();
+        let own = own_shares(Method::KruskalWallis, 9, provider);
+        for (share, score) in own.iter().zip(scores.values()) {
+            let unweighted = share / rows as u64;
+            let encodings = [
+                share.to_le_bytes()[..NUMBER_BYTES].to_vec(),
+                unweighted.to_le_bytes()[..NUMBER_BYTES].to_vec(),
+                score.to_le_bytes().to_vec(),
+                (score / total).to_le_bytes().to_vec(),
+            ];
+            for bytes in encodings {
+                assert!(!seen.windows(bytes.len()).any(|part| part == bytes));
+            }
+        }
+    }
+    // A provider sees the question and an order: both are the same whatever another one scored.
+    assert_eq!(transcript.ranking.len(), 2 * 9);
+    assert_eq!(
+        transcript.question,
+        run(Method::KruskalWallis, 9, 2).question
+    );
+    assert_eq!(transcript.ranking, run(Method::KruskalWallis, 9, 2).ranking);
+    assert_ne!(
+        transcript.contributions,
+        run(Method::KruskalWallis, 9, 2).contributions
+    );
+}
+
+#[test]
+fn contributions_are_uniform_alone_and_in_pairs() {
+    let features = 3000;
+    let contributions = run(Method::Pearson, features, 3).contributions;
+    let numbers: Vec<Vec<u64>> = contributions
+        .iter()
+        .map(|c| {
+            c[FINGERPRINT_BYTES..]
+                .chunks_exact(NUMBER_BYTES)
+                .map(little_endian)
+                .collect()
+        })
+        .collect();
+    let pair = |a: usize, b: usize| -> Vec<u64> {
+        let sum = |(x, y): (&u64, &u64)| (x + y) & MASK;
+        numbers[a].iter().zip(&numbers[b]).map(sum).collect()
+    };
+    let views = [numbers.clone(), vec![pair(0, 1), pair(0, 2), pair(1, 2)]].concat();
+    for view in views {
+        let mut counts = [0f64; 256];
+        for number in &view {
+            for byte in &number.to_le_bytes()[..NUMBER_BYTES] {
+                counts[usize::from(*byte)] += 1.0;
+            }
+        }
+        let expected = (features * NUMBER_BYTES) as f64 / 256.0;
+        let chi_square: f64 = counts
+            .iter()
+            .map(|c| (c - expected).powi(2) / expected)
+            .sum();
+        // 255 degrees of freedom: mean 255, standard deviation 22.6.
+        assert!((150.0..380.0).contains(&chi_square), "{chi_square}");
+    }
+}
+
+#[test]
+fn a_wrong_schema_is_named_by_both_sides() {
+    let question = Question::new(&schema(4), Method::Chi2, 1).to_bytes();
+    let error = Provider::asked(&question, &schema(5))
+        .unwrap_err()
+        .to_string();
+    for side in [schema(4), schema(5)] {
+        assert!(error.contains(&side.fingerprint().to_string()), "{error}");
+    }
+    let other = Question::new(&schema(5), Method::Chi2, 1);
+    let stranger = Provider::asked(&other.to_bytes(), &schema(5)).unwrap();
+    let mut masks = masks(3, 1);
+    let message = stranger
+        .contribute(&rows_of(0, 5, 40), &mut masks[0])
+        .unwrap();
+    let user = DataUser::new(Question::new(&schema(4), Method::Chi2, 1), members()).unwrap();
+    let error = user.combine(&vec![message; 3]).unwrap_err().to_string();
+    assert!(error.contains("clinic 0"), "{error}");
+    for side in [schema(4), schema(5)] {
+        assert!(error.contains(&side.fingerprint().to_string()), "{error}");
+    }
+}
+
+#[test]
+fn one_provider_does_not_show_its_scores_but_may_choose() {
+    let question = Question::new(&schema(6), Method::KruskalWallis, 1);
+    let provider = Provider::asked(&question.to_bytes(), &schema(6)).unwrap();
+    let data = rows_of(0, 6, 50);
+    let refused = provider.contribute(&data, &mut masks(1, 1)[0]);
+    assert!(matches!(refused, Err(NegotiationError::Alone)));
+    let user = || DataUser::new(question, members()).unwrap();
+    let choice = provider.choose(&data).unwrap();
+    let ranking = user().chosen_by(0, &choice).unwrap();
+    let own = Scores::compute(&data, Method::KruskalWallis, 1).unwrap();
+    assert_eq!(ranking, own.ranking());
+    assert_eq!(choice.len(), FINGERPRINT_BYTES + 2 * 6);
+    assert!(matches!(
+        user().chosen_by(3, &choice),
+        Err(NegotiationError::Contributions {
+            expected: 3,
+            found: 4
+        })
+    ));
+}
+
+#[test]
+fn refuses_messages_that_are_short_long_or_nonsense() {
+    let question = Question::new(&schema(6), Method::KruskalWallis, 1);
+    let bytes = question.to_bytes();
+    let asked = |bytes: &[u8]| Provider::asked(bytes, &schema(6));
+    for length in [0, FINGERPRINT_BYTES, bytes.len() - 1] {
+        assert!(matches!(
+            asked(&bytes[..length]),
+            Err(NegotiationError::Length { .. })
+        ));
+    }
+    let mut unknown = bytes.clone();
+    unknown[FINGERPRINT_BYTES] = 6;
+    assert!(matches!(asked(&unknown), Err(NegotiationError::Method(6))));
+
+    let good = run(Method::KruskalWallis, 6, 1);
+    let combine = |messages: &[Vec<u8>]| {
+        DataUser::new(question, members())
+            .unwrap()
+            .combine(messages)
+    };
+    assert!(matches!(
+        combine(&good.contributions[..2]),
+        Err(NegotiationError::Contributions {
+            expected: 3,
+            found: 2
+        })
+    ));
+    for length in [
+        0,
+        FINGERPRINT_BYTES - 1,
+        FINGERPRINT_BYTES,
+        good.contributions[1].len() - 1,
+    ] {
+        let mut short = good.contributions.clone();
+        short[1].truncate(length);
+        assert!(matches!(
+            combine(&short),
+            Err(NegotiationError::Length { .. })
+        ));
+    }
+    let mut other_masks = good.contributions.clone();
+    other_masks[2] = run(Method::KruskalWallis, 6, 2).contributions[2].clone();
+    assert!(matches!(combine(&other_masks), Err(NegotiationError::Sum)));
+
+    for bad in [vec![0u8; 12], vec![0xff; 12]] {
+        let learned = asked(&bytes).unwrap().learn(&bad);
+        assert!(matches!(learned, Err(NegotiationError::Ranking(_))));
+    }
+    let learned = asked(&bytes).unwrap().learn(&[0; 11]);
+    assert!(matches!(learned, Err(NegotiationError::Length { .. })));
+}
+
+#[test]
+fn refuses_rows_that_cannot_take_part() {
+    let question = Question::new(&schema(6), Method::KruskalWallis, 1);
+    let provider = Provider::asked(&question.to_bytes(), &schema(6)).unwrap();
+    let mut masks = masks(2, 1);
+    let narrow = provider.contribute(&rows_of(0, 5, 40), &mut masks[0]);
+    assert!(matches!(
+        narrow,
+        Err(NegotiationError::Features {
+            expected: 6,
+            found: 5
+        })
+    ));
+    let one_class = rows_of(0, 6, 40).select_rows(&[0, 2, 4]);
+    let refused = provider.contribute(&one_class, &mut masks[0]);
+    assert!(matches!(
+        refused,
+        Err(NegotiationError::Score(ScoreError::OneClass { .. }))
+    ));
+    let many = vec![
+        Member {
+            name: "a".into(),
+            rows: MAX_ROWS,
+        },
+        Member {
+            name: "b".into(),
+            rows: 1,
+        },
+    ];
+    assert!(matches!(
+        DataUser::new(question, many),
+        Err(NegotiationError::Rows(_))
+    ));
+}
+
+#[test]
+fn masks_are_not_used_twice() {
+    let question = Question::new(&schema(6), Method::KruskalWallis, 1);
+    let provider = Provider::asked(&question.to_bytes(), &schema(6)).unwrap();
+    let mut masks = masks(2, 1);
+    let data = rows_of(0, 6, 40);
+    provider.contribute(&data, &mut masks[0]).unwrap();
+    let again = provider.contribute(&data, &mut masks[0]);
+    assert!(matches!(again, Err(NegotiationError::Masking(_))));
+}
