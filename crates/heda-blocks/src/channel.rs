@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Moves whole messages between two parties. Blocking.
 pub trait Wire: Send {
@@ -78,6 +78,8 @@ pub struct Traffic {
     pub messages_received: u64,
     /// Times that this side waited for an answer after sending something.
     pub round_trips: u64,
+    /// Time spent waiting for the peer.
+    pub waited: Duration,
 }
 
 impl std::ops::AddAssign for Traffic {
@@ -87,6 +89,7 @@ impl std::ops::AddAssign for Traffic {
         self.messages_sent += other.messages_sent;
         self.messages_received += other.messages_received;
         self.round_trips += other.round_trips;
+        self.waited += other.waited;
     }
 }
 
@@ -172,8 +175,11 @@ impl Channel {
     /// Waits for the message with this tag, whose body has at most `limit` bytes.
     pub fn receive(&mut self, tag: u8, limit: usize) -> Result<Vec<u8>, ChannelError> {
         let room = limit.max(STOP_REASON_LIMIT).saturating_add(1);
-        let mut message = self.wire.receive(room)?;
+        let began = Instant::now();
+        let arrived = self.wire.receive(room);
         let counted = self.traffic.entry(self.phase).or_default();
+        counted.waited += began.elapsed();
+        let mut message = arrived?;
         counted.bytes_received += message.len() as u64;
         counted.messages_received += 1;
         counted.round_trips += u64::from(std::mem::take(&mut self.sent_since_receive));

@@ -167,6 +167,25 @@ fn answer_bytes(positions: usize) -> usize {
     wire::packed_bytes(DEGREE) + wire::packed_bytes(positions)
 }
 
+/// Bytes of a message about a matrix of this shape.
+fn message_bytes(rows: usize, columns: usize, kind: Kind) -> Result<usize, LatticeError> {
+    let layout = Layout::cheapest(rows, columns)?;
+    let each = (0..answers(&layout, kind)).map(|i| positions(&layout, kind, i).len());
+    Ok(wire::HEADER_BYTES + each.map(answer_bytes).sum::<usize>())
+}
+
+impl EncryptedMatrix {
+    /// Bytes of the scores of a matrix of this shape.
+    pub fn scores_length(rows: usize, columns: usize) -> Result<usize, LatticeError> {
+        message_bytes(rows, columns, Kind::Scores)
+    }
+
+    /// Bytes of the weighted sums of a matrix of this shape.
+    pub fn sums_length(rows: usize, columns: usize) -> Result<usize, LatticeError> {
+        message_bytes(rows, columns, Kind::Sums)
+    }
+}
+
 impl SecretKey {
     /// Reads the answer of [`EncryptedMatrix::scores`]: one number per row.
     pub fn decrypt_scores(

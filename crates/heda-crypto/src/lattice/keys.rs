@@ -96,6 +96,11 @@ impl PublicKey {
         bytes
     }
 
+    /// Bytes of a public key.
+    pub fn byte_length() -> usize {
+        wire::HEADER_BYTES + size_of::<Seed>() + packed_poly_bytes()
+    }
+
     /// Reads what [`PublicKey::to_bytes`] wrote.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, LatticeError> {
         let ring = ring()?;

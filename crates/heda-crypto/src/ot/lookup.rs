@@ -261,6 +261,11 @@ pub struct LookupSender {
 }
 
 impl LookupSender {
+    /// Bytes of a request for so many rows.
+    pub fn request_bytes(rows: usize, index_bits: u32) -> Result<usize, OtError> {
+        Ok(Layout::new(rows, index_bits)?.request_bytes())
+    }
+
     /// Step 2: answers the chooser's first message. The sender is ready.
     pub fn setup<R: CryptoRng + ?Sized>(
         first: &[u8],
