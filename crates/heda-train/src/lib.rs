@@ -1,3 +1,15 @@
 //! Negotiation, split, the two training engines, and the whole job.
 
+mod codec;
+pub mod error;
+pub mod histogram;
+pub mod house;
+pub mod job;
+pub mod local;
+mod lookup;
 pub mod negotiation;
+mod parallel;
+pub mod proposal;
+mod rows;
+
+pub use rows::fresh_row_seed;

@@ -160,7 +160,7 @@ impl Question {
         Ok(Self::new(schema, method, seed))
     }
 
-    fn contribution_bytes(&self) -> usize {
+    pub(crate) fn contribution_bytes(&self) -> usize {
         FINGERPRINT_BYTES + NUMBER_BYTES * self.features
     }
 }

@@ -1,0 +1,135 @@
+//! Where a provider's rules enter: who may have what, and what it costs.
+//!
+//! The job never touches a budget or a store itself. It asks its [`House`]: the daemon's house
+//! keeps a durable ledger and a policy, [`OpenHouse`] is the one for a single process.
+
+use crate::proposal::{JobId, Proposal, Spending};
+use heda_dp::account::{Accountant, Charge, Receipt, Spend};
+use heda_learn::data::Dataset;
+use heda_learn::schema::Schema;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use zeroize::Zeroizing;
+
+/// A house says no, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+/// What a house gives to an admitted job.
+#[derive(Debug, Clone)]
+pub struct Admission {
+    /// The rows.
+    pub data: Arc<Dataset>,
+    /// The schema that encoded them.
+    pub schema: Arc<Schema>,
+    /// Orders the rows of this job; the same again when the job comes back.
+    pub row_seed: Zeroizing<[u8; 32]>,
+    /// No batch may have fewer rows.
+    pub minimum_batch: usize,
+}
+
+/// A batch of one row is the row.
+pub const SMALLEST_BATCH: usize = 2;
+
+/// A provider's rules.
+pub trait House: Send + Sync {
+    /// Admits a proposal, or refuses it.
+    fn admit(&self, proposal: &Proposal) -> Result<Admission, Refusal>;
+
+    /// The release of this job: the stored one if there is one, otherwise `make` is called with
+    /// the receipt after the charge has been recorded, and its result is stored and returned.
+    fn release(
+        &self,
+        job: JobId,
+        charge: Charge,
+        make: &mut dyn FnMut(Receipt) -> Result<Vec<u8>, Refusal>,
+    ) -> Result<Vec<u8>, Refusal>;
+
+    /// Called before anything of an iteration is computed.
+    fn begin_iteration(&self, job: JobId, iteration: u32) -> Result<(), Refusal>;
+}
+
+/// A house within one process: an accountant in memory, no policy beyond the smallest batch.
+#[derive(Debug)]
+pub struct OpenHouse {
+    data: Arc<Dataset>,
+    schema: Arc<Schema>,
+    row_seed: Zeroizing<[u8; 32]>,
+    public_data: bool,
+    books: Mutex<Books>,
+}
+
+#[derive(Debug)]
+struct Books {
+    accountant: Accountant,
+    releases: HashMap<JobId, Vec<u8>>,
+}
+
+impl OpenHouse {
+    /// A house for rows encoded by this schema.
+    pub fn new(
+        data: Arc<Dataset>,
+        schema: Arc<Schema>,
+        row_seed: Zeroizing<[u8; 32]>,
+        accountant: Accountant,
+    ) -> Self {
+        let books = Mutex::new(Books {
+            accountant,
+            releases: HashMap::new(),
+        });
+        Self {
+            data,
+            schema,
+            row_seed,
+            public_data: false,
+            books,
+        }
+    }
+
+    /// States that the data are public, so that ε may be read from them.
+    pub fn of_public_data(mut self) -> Self {
+        self.public_data = true;
+        self
+    }
+}
+
+impl House for OpenHouse {
+    fn admit(&self, proposal: &Proposal) -> Result<Admission, Refusal> {
+        if proposal.spending == Some(Spending::Automatic) && !self.public_data {
+            return Err(Refusal(
+                "automatic epsilon is read from the data and these are not public; name an epsilon"
+                    .into(),
+            ));
+        }
+        Ok(Admission {
+            data: Arc::clone(&self.data),
+            schema: Arc::clone(&self.schema),
+            row_seed: self.row_seed.clone(),
+            minimum_batch: SMALLEST_BATCH,
+        })
+    }
+
+    fn release(
+        &self,
+        job: JobId,
+        charge: Charge,
+        make: &mut dyn FnMut(Receipt) -> Result<Vec<u8>, Refusal>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stored) = books.releases.get(&job) {
+            return Ok(stored.clone());
+        }
+        let receipt = books
+            .accountant
+            .spend(charge)
+            .map_err(|e| Refusal(e.to_string()))?;
+        let released = make(receipt)?;
+        books.releases.insert(job, released.clone());
+        Ok(released)
+    }
+
+    fn begin_iteration(&self, _job: JobId, _iteration: u32) -> Result<(), Refusal> {
+        Ok(())
+    }
+}

@@ -1,0 +1,39 @@
+//! The whole job, as in the paper's Algorithm 4: schema agreement, scores, ranking, split,
+//! release of the low part, encryption, training, evaluation. Steps J1 to J11 of
+//! `docs/protocols.md`.
+
+mod outcome;
+mod provider;
+mod spec;
+mod user;
+
+pub use outcome::{ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Quiet, Revealed};
+pub use provider::{Provider, Served};
+pub use spec::{Checkpoint, Choice, JobSpec};
+pub use user::{Link, run};
+
+/// Tags of the job's own messages, in wire order.
+pub(crate) mod tag {
+    /// J1
+    pub(crate) const PROPOSAL: u8 = 0x01;
+    /// J2
+    pub(crate) const ACCEPTANCE: u8 = 0x02;
+    /// J3
+    pub(crate) const ANNOUNCEMENTS: u8 = 0x03;
+    /// J4
+    pub(crate) const SCORES: u8 = 0x04;
+    /// J5
+    pub(crate) const SPLIT: u8 = 0x05;
+    /// J6: what the release costs, then the release.
+    pub(crate) const CHARGE: u8 = 0x06;
+    /// J6
+    pub(crate) const RELEASE: u8 = 0x07;
+    /// J7
+    pub(crate) const PUBLIC_KEY: u8 = 0x08;
+    /// J7
+    pub(crate) const MATRIX: u8 = 0x09;
+    /// J8: the sender's first message of the base transfers.
+    pub(crate) const BASE_FIRST: u8 = 0x0a;
+    /// J8: the answer.
+    pub(crate) const BASE_SECOND: u8 = 0x0b;
+}

@@ -1,0 +1,124 @@
+//! What a job leaves behind, and who watches it.
+
+use super::Checkpoint;
+use crate::histogram::Histogram;
+use crate::proposal::Split;
+use heda_blocks::channel::Traffic;
+use heda_dp::account::Charge;
+use heda_learn::data::Feature;
+use heda_learn::optimise::Stop;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Watches a job. Every method has an empty default but [`Observer::checkpoint`].
+pub trait Observer {
+    /// A phase begins.
+    fn phase(&mut self, _name: &'static str) {}
+
+    /// An iteration is done: so many in all so far, of at most so many, and the gradient's norm.
+    fn iteration(&mut self, _done: u32, _at_most: u32, _norm: Option<f64>) {}
+
+    /// The state after an iteration, to be kept before the next one begins. An error stops the
+    /// job; `Ok(false)` stops it in good order.
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String>;
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Quiet;
+
+impl Observer for Quiet {
+    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, String> {
+        Ok(true)
+    }
+}
+
+/// One trained model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClassFit {
+    /// The class that it tells from the rest.
+    pub positive: u32,
+    /// Coefficients for scaled features that take part: bias first, then a number a column.
+    pub beta: Vec<f64>,
+    /// Gradients used.
+    pub iterations: u32,
+    /// Why it ended.
+    pub stop: Stop,
+    /// Norm of the mean gradient, iteration by iteration.
+    pub norms: Vec<f64>,
+    /// Scores of held-out rows by true class, if rows were held out.
+    pub histogram: Option<Histogram>,
+}
+
+/// One provider's part.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProviderSummary {
+    /// Its name.
+    pub name: String,
+    /// Training rows.
+    pub rows: usize,
+    /// Held-out rows.
+    pub held_out: usize,
+    /// What its release cost, if it published.
+    pub charge: Option<Charge>,
+    /// What went over the wire, seen from the data user, by phase.
+    pub traffic: BTreeMap<&'static str, Traffic>,
+}
+
+/// How long a phase took at the data user, waiting included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PhaseTime {
+    /// Its name.
+    pub phase: &'static str,
+    /// How long.
+    pub took: Duration,
+}
+
+/// What the data user has learned, as counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Revealed {
+    /// Numbers in all summed gradients.
+    pub gradient_numbers: u64,
+    /// Numbers in all histograms.
+    pub count_numbers: u64,
+    /// Cells that were encrypted (training rows, features and label) and are unknown.
+    pub unknown_cells: u64,
+    /// Whether gradients were a sum over several providers.
+    pub summed: bool,
+}
+
+/// Everything that a finished job yields.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Features best first with their agreed score (none if the ranking was given).
+    pub ranking: Vec<(usize, Option<f64>)>,
+    /// Which were encrypted, published, dropped.
+    pub split: Split,
+    /// The models.
+    pub fits: Vec<ClassFit>,
+    /// The providers.
+    pub providers: Vec<ProviderSummary>,
+    /// Time by phase.
+    pub phases: Vec<PhaseTime>,
+    /// Time that the data user computed while it did not wait for anyone.
+    pub user_busy: Duration,
+    /// What was revealed.
+    pub revealed: Revealed,
+}
+
+impl Outcome {
+    /// Coefficients over all columns of the schema: what was dropped has no weight.
+    pub fn full_beta(&self, features: &[Feature], beta: &[f64]) -> Vec<f64> {
+        let mut full = vec![beta[0]];
+        let mut taken = beta[1..].iter();
+        for (index, feature) in features.iter().enumerate() {
+            let dropped = self.split.dropped.contains(&index);
+            full.extend(feature.columns.clone().map(|_| match dropped {
+                true => 0.0,
+                false => taken.next().copied().unwrap_or(0.0),
+            }));
+        }
+        full
+    }
+}

@@ -1,0 +1,512 @@
+//! A provider's side of a job.
+
+use super::tag;
+use crate::codec::{from_json, hex, to_json, unhex};
+use crate::error::{Blame, PeerProblem, ServeError};
+use crate::house::{Admission, House, Refusal, SMALLEST_BATCH};
+use crate::lookup::{Columns, HELD_OUT_LIMIT, LookupProvider, Question};
+use crate::negotiation::{self, NegotiationError};
+use crate::proposal::{
+    Acceptance, CONTROL_LIMIT, Command, Engine, Proposal, Ranking, Spending, Split,
+};
+use crate::rows::{RowOrder, domain, on_grid, release_from_bytes, release_to_bytes, to_publish};
+use ed25519_dalek::{SigningKey, VerifyingKey};
+use heda_blocks::channel::Channel;
+use heda_crypto::lattice::SecretKey;
+use heda_crypto::masking::{ANNOUNCEMENT_BYTES, MaskSetup, Masks, Roster};
+use heda_crypto::ot;
+use heda_crypto::random::Randomness;
+use heda_dp::account::{Charge, ColumnCharge, Mechanism};
+use heda_dp::auto::automatic_epsilon;
+use heda_dp::epsilon::Epsilon;
+use heda_dp::points::Points;
+use heda_dp::{budget, laplace};
+use heda_learn::data::{Dataset, Feature};
+use heda_learn::fixed::Precision;
+use heda_learn::gradient::Batch;
+use heda_learn::schema::Schema;
+use heda_learn::score::Method;
+
+/// A provider that serves one job over one channel.
+pub struct Provider<'a> {
+    /// Its rules and its data.
+    pub house: &'a dyn House,
+    /// Its identity key.
+    pub identity: &'a SigningKey,
+    /// Its randomness.
+    pub randomness: Randomness,
+}
+
+/// What a provider did for a job that came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Served {
+    /// Gradients answered.
+    pub iterations: u32,
+    /// Training rows.
+    pub rows: usize,
+}
+
+/// The rows of a job as this provider uses them.
+struct Prepared {
+    /// Features that take part, re-indexed in schema order.
+    features: Vec<Feature>,
+    published: Vec<bool>,
+    /// Training rows on the grid, all columns that take part.
+    grid: Vec<u32>,
+    labels: Vec<u32>,
+    held_out_grid: Vec<u32>,
+    held_out_labels: Vec<u32>,
+}
+
+impl Provider<'_> {
+    /// Serves one job; whatever goes wrong is told to the data user before the channel closes.
+    pub fn serve(&self, channel: &mut Channel) -> Result<Served, ServeError> {
+        let served = self.serve_or_fail(channel);
+        if let Err(error) = &served {
+            // The peer learns why, but not what our own files or keys look like.
+            match error {
+                ServeError::Refused(reason) => channel.stop(&format!("refused: {reason}")),
+                ServeError::Peer(PeerProblem::Message { .. }) => channel.stop(&error.to_string()),
+                ServeError::Peer(PeerProblem::Channel(_)) => {}
+                _ => channel.stop("the provider cannot go on; its operator finds why in its log"),
+            }
+        }
+        served
+    }
+
+    fn serve_or_fail(&self, channel: &mut Channel) -> Result<Served, ServeError> {
+        // J1
+        channel.enter_phase("agree");
+        let proposal: Proposal =
+            from_json(&channel.receive(tag::PROPOSAL, CONTROL_LIMIT)?).blame("proposal")?;
+        proposal
+            .check()
+            .map_err(|e| PeerProblem::message("proposal", e))?;
+        let admission = self.house.admit(&proposal).map_err(refused)?;
+        check_fit(&proposal, &admission)?;
+        let data = &admission.data;
+        let order = RowOrder::draw(data.rows(), proposal.holdout_permille, &admission.row_seed);
+        check_rows(&proposal, &admission, &order)?;
+        // J2, J3
+        let masks = self.agree(channel, &proposal, &order)?;
+        // J4, J5
+        let (masks, split) = self.rank(channel, &proposal, &admission, &order, masks)?;
+        // J6
+        channel.enter_phase("publish");
+        let prepared = self.prepare(channel, &proposal, data, &order, &split)?;
+        // J7, J8
+        channel.enter_phase("encrypt");
+        let mut session = self.encrypt(channel, &proposal, prepared, masks)?;
+        // J9 to J11
+        channel.enter_phase("train");
+        let rows = order.training.len();
+        self.answer_commands(channel, &proposal, &mut session, rows)
+    }
+
+    fn agree(
+        &self,
+        channel: &mut Channel,
+        proposal: &Proposal,
+        order: &RowOrder,
+    ) -> Result<Masks, ServeError> {
+        let mut rng = self.randomness.fork("masking keys", 0)?;
+        let roster = roster(proposal)?;
+        let (pending, announcement) = MaskSetup::announce(roster, self.identity, &mut rng)
+            .map_err(|e| PeerProblem::message("proposal", e))?;
+        let acceptance = Acceptance {
+            rows: order.training.len(),
+            held_out: order.held_out.len(),
+            announcement: hex(&announcement),
+        };
+        channel.send(tag::ACCEPTANCE, &to_json(&acceptance).blame("acceptance")?)?;
+        let limit = proposal.identities.len() * ANNOUNCEMENT_BYTES;
+        let all = channel.receive(tag::ANNOUNCEMENTS, limit)?;
+        pending
+            .finish(&all)
+            .map_err(|e| PeerProblem::message("announcements", e).into())
+    }
+
+    fn rank(
+        &self,
+        channel: &mut Channel,
+        proposal: &Proposal,
+        admission: &Admission,
+        order: &RowOrder,
+        mut masks: Masks,
+    ) -> Result<(Masks, Split), ServeError> {
+        channel.enter_phase("score");
+        if let Ranking::Agreed { method } = proposal.ranking {
+            let training = admission.data.select_rows(&order.training);
+            let message = scores(proposal, &admission.schema, method, &training, &mut masks)
+                .map_err(|e| ServeError::Refused(e.to_string()))?;
+            channel.send(tag::SCORES, &message)?;
+        }
+        let split: Split =
+            from_json(&channel.receive(tag::SPLIT, CONTROL_LIMIT)?).blame("split")?;
+        if !split.covers(admission.data.features().len()) {
+            let reason = "it does not hold every feature once";
+            return Err(PeerProblem::message("split", reason).into());
+        }
+        if !split.published.is_empty() && proposal.spending.is_none() {
+            let reason = "it publishes features, but the proposal spends nothing";
+            return Err(PeerProblem::message("split", reason).into());
+        }
+        Ok((masks, split))
+    }
+
+    /// Step J6: the rows that take part, with the published columns as they were published.
+    fn prepare(
+        &self,
+        channel: &mut Channel,
+        proposal: &Proposal,
+        data: &Dataset,
+        order: &RowOrder,
+        split: &Split,
+    ) -> Result<Prepared, ServeError> {
+        let (taking_part, published) = taking_part(split);
+        let data = data.select_features(&taking_part);
+        let bits = proposal.value_bits;
+        let mut prepared = Prepared {
+            features: data.features().to_vec(),
+            published,
+            grid: on_grid(&data, &order.training, bits),
+            labels: order
+                .training
+                .iter()
+                .map(|&row| data.labels()[row])
+                .collect(),
+            held_out_grid: on_grid(&data, &order.held_out, bits),
+            held_out_labels: order
+                .held_out
+                .iter()
+                .map(|&row| data.labels()[row])
+                .collect(),
+        };
+        if let (Some(spending), true) = (&proposal.spending, prepared.published.contains(&true)) {
+            self.publish(channel, proposal, spending, &mut prepared, data.width())?;
+        }
+        Ok(prepared)
+    }
+
+    fn publish(
+        &self,
+        channel: &mut Channel,
+        proposal: &Proposal,
+        spending: &Spending,
+        prepared: &mut Prepared,
+        width: usize,
+    ) -> Result<(), ServeError> {
+        let bits = proposal.value_bits;
+        let open: Vec<&Feature> = prepared.open_features().collect();
+        let specs: Vec<_> = open.iter().map(|feature| domain(feature, bits)).collect();
+        let values: Vec<Vec<u32>> = open
+            .iter()
+            .map(|f| to_publish(&prepared.grid, width, &f.columns))
+            .collect();
+        let charge = charge(spending, &open, &values)?;
+        let mut rng = self.randomness.fork("release noise", 0)?;
+        let ready =
+            laplace::prepare(&specs, &values).map_err(|e| ServeError::House(e.to_string()))?;
+        let mut ready = Some(ready);
+        let mut make = |receipt| {
+            let ready = ready
+                .take()
+                .ok_or_else(|| Refusal("a release was made twice".into()))?;
+            let released = ready
+                .release(receipt, &mut rng)
+                .map_err(|e| Refusal(e.to_string()))?;
+            Ok(release_to_bytes(released.columns()))
+        };
+        let bytes = self
+            .house
+            .release(proposal.job, charge.clone(), &mut make)
+            .map_err(refused)?;
+        let rows = prepared.labels.len();
+        let noisy = release_from_bytes(&bytes, &open, rows, bits)
+            .map_err(|e| ServeError::House(format!("the stored release is damaged: {e}")))?;
+        channel.send(tag::CHARGE, &to_json(&charge).blame("charge")?)?;
+        channel.send(tag::RELEASE, &bytes)?;
+        let columns = Columns::new(&prepared.features, &prepared.published).open;
+        for (row, cells) in prepared.grid.chunks_exact_mut(width).enumerate() {
+            let cells_of_row = &noisy[row * columns.len()..][..columns.len()];
+            columns
+                .iter()
+                .zip(cells_of_row)
+                .for_each(|(&j, &x)| cells[j] = x);
+        }
+        Ok(())
+    }
+
+    /// Steps J7 and J8.
+    fn encrypt(
+        &self,
+        channel: &mut Channel,
+        proposal: &Proposal,
+        prepared: Prepared,
+        masks: Masks,
+    ) -> Result<LookupProvider, ServeError> {
+        if proposal.engine == Engine::Paper {
+            return Err(ServeError::Refused(
+                "engine paper is not offered here".into(),
+            ));
+        }
+        let precision = Precision::new(proposal.value_bits, proposal.index_bits)
+            .map_err(|e| PeerProblem::message("proposal", e))?;
+        let mut rng = self.randomness.fork("lattice keys", 0)?;
+        let internal = |e: heda_crypto::lattice::LatticeError| ServeError::House(e.to_string());
+        let key = SecretKey::generate(&mut rng).map_err(internal)?;
+        channel.send(tag::PUBLIC_KEY, &key.public_key().to_bytes())?;
+        let columns = Columns::new(&prepared.features, &prepared.published);
+        let rows = prepared.labels.len();
+        if !columns.hidden.is_empty() {
+            for index in 0..proposal.batches {
+                let share = Batch::new(index as usize, proposal.batches as usize).share(rows);
+                let cells = prepared.grid.chunks_exact(columns.width);
+                let hidden: Vec<u32> = cells
+                    .skip(share.start)
+                    .take(share.len())
+                    .flat_map(|row| columns.hidden.iter().map(|&j| row[j]))
+                    .collect();
+                let matrix = key
+                    .encrypt_matrix(&hidden, share.len(), columns.hidden.len(), &mut rng)
+                    .map_err(internal)?;
+                channel.send(tag::MATRIX, &matrix.to_bytes())?;
+            }
+        }
+        let held_out = prepared.held_out_labels.len();
+        if held_out > 0 {
+            let matrix = key
+                .encrypt_matrix(&prepared.held_out_grid, held_out, columns.width, &mut rng)
+                .map_err(internal)?;
+            channel.send(tag::MATRIX, &matrix.to_bytes())?;
+            for positive in &proposal.positives {
+                let labels: Vec<u32> = prepared
+                    .held_out_labels
+                    .iter()
+                    .map(|l| u32::from(l == positive))
+                    .collect();
+                let matrix = key
+                    .encrypt_matrix(&labels, held_out, 1, &mut rng)
+                    .map_err(internal)?;
+                channel.send(tag::MATRIX, &matrix.to_bytes())?;
+            }
+        }
+        // J8
+        let mut rng = self.randomness.fork("transfer keys", 0)?;
+        let (setup, first) = ot::ChooserSetup::start(&mut rng);
+        channel.send(tag::BASE_FIRST, &first)?;
+        let second = channel.receive(tag::BASE_SECOND, ot::SETUP_SECOND_BYTES)?;
+        let chooser = setup
+            .finish(&second)
+            .map_err(|e| PeerProblem::message("base transfers", e))?;
+        Ok(LookupProvider {
+            key,
+            chooser,
+            masks,
+            columns,
+            loss: proposal.loss,
+            precision,
+            grid: prepared.grid,
+            labels: prepared.labels,
+            held_out_labels: prepared.held_out_labels,
+        })
+    }
+
+    fn answer_commands(
+        &self,
+        channel: &mut Channel,
+        proposal: &Proposal,
+        session: &mut LookupProvider,
+        rows: usize,
+    ) -> Result<Served, ServeError> {
+        let mut iterations = 0;
+        let mut last = None;
+        let positive = |class: u32| {
+            let found = proposal.positives.get(class as usize).copied();
+            found.ok_or_else(|| PeerProblem::message("command", "no such class"))
+        };
+        loop {
+            let command: Command =
+                from_json(&channel.receive(crate::lookup::tag::COMMAND, CONTROL_LIMIT)?)
+                    .blame("command")?;
+            match command {
+                Command::Gradient {
+                    iteration,
+                    class,
+                    batch,
+                    fraction_bits,
+                } => {
+                    if last.is_some_and(|last| iteration <= last)
+                        || iteration >= proposal.iterations
+                    {
+                        let reason = format!("iteration {iteration} repeated or beyond the end");
+                        return Err(PeerProblem::message("command", reason).into());
+                    }
+                    if batch >= proposal.batches {
+                        return Err(PeerProblem::message("command", "no such batch").into());
+                    }
+                    self.house
+                        .begin_iteration(proposal.job, iteration)
+                        .map_err(refused)?;
+                    let batch = Batch::new(batch as usize, proposal.batches as usize);
+                    let question = Question {
+                        iteration,
+                        positive: positive(class)?,
+                        batch,
+                        fraction_bits,
+                    };
+                    session.gradient(channel, question)?;
+                    last = Some(iteration);
+                    iterations += 1;
+                }
+                Command::Evaluate { class } => {
+                    channel.enter_phase("evaluate");
+                    session.count(channel, class, positive(class)?)?;
+                    channel.enter_phase("train");
+                }
+                Command::Finish => return Ok(Served { iterations, rows }),
+            }
+        }
+    }
+}
+
+impl Prepared {
+    fn open_features(&self) -> impl Iterator<Item = &Feature> {
+        self.features
+            .iter()
+            .zip(&self.published)
+            .filter(|(_, open)| **open)
+            .map(|(f, _)| f)
+    }
+}
+
+/// Features that take part, in schema order, and which of them are published.
+pub(super) fn taking_part(split: &Split) -> (Vec<usize>, Vec<bool>) {
+    let mut chosen: Vec<usize> = [&split.encrypted[..], &split.published[..]].concat();
+    chosen.sort_unstable();
+    let published = chosen
+        .iter()
+        .map(|feature| split.published.contains(feature))
+        .collect();
+    (chosen, published)
+}
+
+/// Step J4: masked shares, or the order alone when there is nobody to hide among.
+fn scores(
+    proposal: &Proposal,
+    schema: &Schema,
+    method: Method,
+    training: &Dataset,
+    masks: &mut Masks,
+) -> Result<Vec<u8>, NegotiationError> {
+    let question = negotiation::Question::new(schema, method, proposal.job.seed());
+    let provider = negotiation::Provider::asked(&question.to_bytes(), schema)?;
+    match masks.is_alone() {
+        true => provider.choose(training),
+        false => provider.contribute(training, masks),
+    }
+}
+
+/// The providers of the job as the proposal names them.
+fn roster(proposal: &Proposal) -> Result<Roster, ServeError> {
+    let bad = |reason: String| PeerProblem::message("proposal", reason);
+    let mut keys = Vec::with_capacity(proposal.identities.len());
+    for identity in &proposal.identities {
+        let bytes = unhex::<32>(identity).map_err(|e| bad(format!("an identity: {e}")))?;
+        let key = VerifyingKey::from_bytes(&bytes).map_err(|e| bad(format!("an identity: {e}")))?;
+        keys.push(key);
+    }
+    Ok(Roster::new(&proposal.job.0, &keys).map_err(|e| bad(e.to_string()))?)
+}
+
+fn refused(refusal: Refusal) -> ServeError {
+    ServeError::Refused(refusal.0)
+}
+
+fn check_fit(proposal: &Proposal, admission: &Admission) -> Result<(), ServeError> {
+    let ours = admission.schema.fingerprint().to_string();
+    if proposal.schema != ours {
+        return Err(ServeError::Refused(format!(
+            "the data user's schema has the fingerprint {}, this provider's {ours}; use the same \
+             file",
+            proposal.schema
+        )));
+    }
+    let classes = admission.data.classes().len() as u32;
+    if let Some(class) = proposal.positives.iter().find(|class| **class >= classes) {
+        let reason = format!("class {class} of {classes}");
+        return Err(PeerProblem::message("proposal", reason).into());
+    }
+    Ok(())
+}
+
+fn check_rows(
+    proposal: &Proposal,
+    admission: &Admission,
+    order: &RowOrder,
+) -> Result<(), ServeError> {
+    let minimum = admission.minimum_batch.max(SMALLEST_BATCH);
+    let smallest = order.training.len() / proposal.batches as usize;
+    if smallest < minimum {
+        return Err(ServeError::Refused(format!(
+            "a batch would have {smallest} rows of this provider, and at least {minimum} are \
+             demanded; use fewer batches"
+        )));
+    }
+    if order.held_out.len() > HELD_OUT_LIMIT {
+        return Err(ServeError::Refused(
+            "too many rows are held out; hold out fewer".into(),
+        ));
+    }
+    let labels = admission.data.labels();
+    for positive in &proposal.positives {
+        let found = order
+            .training
+            .iter()
+            .filter(|row| labels[**row] == *positive)
+            .count();
+        if found == 0 || found == order.training.len() {
+            return Err(ServeError::Refused(format!(
+                "all training rows of this provider are on one side of class {}; it cannot take \
+                 part in this model",
+                admission.data.classes()[*positive as usize]
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The paper's Algorithm 1 on the values to be published. A column for which it gives no ε (all
+/// values distinct or all equal) is an error that names the column by number.
+fn automatic(values: &[Vec<u32>]) -> Result<Vec<Epsilon>, String> {
+    let rows = values.first().map_or(0, Vec::len);
+    let by_row = (0..rows).flat_map(|row| values.iter().map(move |column| f64::from(column[row])));
+    let points = Points::new(values.len(), by_row.collect()).map_err(|e| e.to_string())?;
+    Ok(automatic_epsilon(&points)
+        .map_err(|e| e.to_string())?
+        .columns()
+        .to_vec())
+}
+
+/// ε column by column.
+fn charge(
+    spending: &Spending,
+    features: &[&Feature],
+    values: &[Vec<u32>],
+) -> Result<Charge, ServeError> {
+    let refuse = |e: &dyn std::fmt::Display| ServeError::Refused(e.to_string());
+    let epsilons = match spending {
+        Spending::Total(total) => {
+            budget::split_equally(*total, features.len()).map_err(|e| refuse(&e))?
+        }
+        Spending::Automatic => automatic(values).map_err(|e| refuse(&e))?,
+    };
+    let columns = features
+        .iter()
+        .zip(epsilons)
+        .map(|(feature, epsilon)| ColumnCharge {
+            name: feature.name.clone(),
+            epsilon,
+        });
+    Charge::new(Mechanism::Laplace, columns.collect()).map_err(|e| refuse(&e))
+}

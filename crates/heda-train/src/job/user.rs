@@ -1,0 +1,559 @@
+//! The data user's side of a job.
+
+use super::outcome::{ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Revealed};
+use super::provider::taking_part;
+use super::spec::{Checkpoint, JobSpec};
+use super::tag;
+use crate::codec::{from_json, hex, to_json, unhex};
+use crate::error::{Blame, JobError, PeerProblem};
+use crate::lookup::{self, BatchRows, Columns, HeldOut, LookupSource, Remote};
+use crate::negotiation::{DataUser, Member, NegotiationError, Question};
+use crate::parallel::{Party, RemoteError, ask_all};
+use crate::proposal::{Acceptance, CONTROL_LIMIT, Command, Ranking, Split};
+use crate::rows::{release_from_bytes, release_length};
+use ed25519_dalek::VerifyingKey;
+use heda_blocks::channel::Channel;
+use heda_crypto::lattice::{EncryptedMatrix, PublicKey, ZeroPool};
+use heda_crypto::masking::ANNOUNCEMENT_BYTES;
+use heda_crypto::ot::{self, LookupSender};
+use heda_crypto::random::Randomness;
+use heda_dp::account::Charge;
+use heda_learn::data::Feature;
+use heda_learn::fixed::Domain;
+use heda_learn::gradient::{Batch, GradientSource};
+use heda_learn::optimise::{Ask, Optimiser, Stop};
+use heda_learn::score::{self, Method};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// The way to one provider.
+pub struct Link {
+    /// What it is called in messages and reports.
+    pub name: String,
+    /// Its identity, which signs its mask keys.
+    pub identity: VerifyingKey,
+    /// The conversation with it.
+    pub channel: Channel,
+}
+
+/// A provider after it has accepted.
+struct Joined {
+    link: Link,
+    acceptance: Acceptance,
+    charge: Option<Charge>,
+    /// Published columns on the grid, row by row.
+    open: Vec<u32>,
+}
+
+impl Party for Link {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
+}
+
+impl Party for Joined {
+    fn name(&self) -> &str {
+        &self.link.name
+    }
+
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.link.channel
+    }
+}
+
+/// Runs a job to its end, from the beginning or from a checkpoint.
+pub fn run(
+    spec: &JobSpec,
+    links: Vec<Link>,
+    randomness: &Randomness,
+    observer: &mut dyn Observer,
+    resume: Option<Checkpoint>,
+) -> Result<Outcome, JobError> {
+    let mut job = Running {
+        spec,
+        randomness,
+        observer,
+        phases: Vec::new(),
+    };
+    let began = Instant::now();
+    // J1 to J3
+    let mut joined = job.phase("agree", |job| job.agree(links))?;
+    // J4, J5
+    let (ranking, split) = job.phase("score", |job| job.rank(&mut joined))?;
+    check_resume(spec, &split, resume.as_ref())?;
+    // J6
+    job.phase("publish", |job| job.collect_releases(&mut joined, &split))?;
+    // J7, J8
+    let (taking_part, published) = taking_part(&split);
+    let features = reindexed(&spec.schema.features(), &taking_part);
+    let columns = Columns::new(&features, &published);
+    let (mut remotes, summaries) = job.phase("encrypt", |job| job.set_up(joined, &columns))?;
+    // J9
+    let mut fits = job.phase("train", |job| {
+        job.train(&mut remotes, &features, &columns, &split, resume)
+    })?;
+    // J10
+    job.phase("evaluate", |job| {
+        job.evaluate(&mut remotes, &features, &mut fits)
+    })?;
+    // J11
+    let finish = to_json(&Command::Finish).map_err(|e| JobError::Bug(e.to_string()))?;
+    ask_all(&mut remotes, |remote| {
+        Ok(remote.channel.send(lookup::tag::COMMAND, &finish)?)
+    })?;
+    let providers: Vec<ProviderSummary> = summaries
+        .into_iter()
+        .zip(&remotes)
+        .map(|(summary, remote)| ProviderSummary {
+            traffic: remote.channel.traffic().clone(),
+            ..summary
+        })
+        .collect();
+    let revealed = revealed(spec, &columns, &fits, &providers);
+    let waited = remotes
+        .iter()
+        .map(|r| r.channel.total_traffic().waited)
+        .min();
+    let user_busy = began
+        .elapsed()
+        .saturating_sub(waited.unwrap_or(Duration::ZERO));
+    let phases = job.phases;
+    Ok(Outcome {
+        ranking,
+        split,
+        fits,
+        providers,
+        phases,
+        user_busy,
+        revealed,
+    })
+}
+
+/// What stays the same during a job.
+struct Running<'a> {
+    spec: &'a JobSpec,
+    randomness: &'a Randomness,
+    observer: &'a mut dyn Observer,
+    phases: Vec<PhaseTime>,
+}
+
+fn negotiation_error(error: NegotiationError) -> JobError {
+    JobError::Input(error.to_string())
+}
+
+/// Features best first with their agreed score, and the split that follows.
+type Ranked = (Vec<(usize, Option<f64>)>, Split);
+
+impl Running<'_> {
+    fn phase<T>(
+        &mut self,
+        phase: &'static str,
+        work: impl FnOnce(&mut Self) -> Result<T, JobError>,
+    ) -> Result<T, JobError> {
+        self.observer.phase(phase);
+        let began = Instant::now();
+        let done = work(self);
+        self.phases.push(PhaseTime {
+            phase,
+            took: began.elapsed(),
+        });
+        done
+    }
+
+    fn agree(&mut self, mut links: Vec<Link>) -> Result<Vec<Joined>, JobError> {
+        let identities: Vec<String> = links
+            .iter()
+            .map(|link| hex(link.identity.as_bytes()))
+            .collect();
+        let proposal = self.spec.proposal(identities, self.randomness.is_seeded());
+        proposal
+            .check()
+            .map_err(|e| JobError::Input(e.to_string()))?;
+        let proposal = to_json(&proposal).map_err(|e| JobError::Input(e.to_string()))?;
+        // J1, J2
+        let accepted = ask_all(&mut links, |link| {
+            link.channel.enter_phase("agree");
+            link.channel.send(tag::PROPOSAL, &proposal)?;
+            let reply = link.channel.receive(tag::ACCEPTANCE, CONTROL_LIMIT)?;
+            let acceptance: Acceptance = from_json(&reply).blame("acceptance")?;
+            check_acceptance(self.spec, &acceptance)?;
+            Ok(acceptance)
+        })?;
+        // J3
+        let mut all = Vec::with_capacity(accepted.len() * ANNOUNCEMENT_BYTES);
+        for (link, acceptance) in links.iter().zip(&accepted) {
+            let announcement = unhex::<ANNOUNCEMENT_BYTES>(&acceptance.announcement);
+            let announcement =
+                announcement
+                    .blame("acceptance")
+                    .map_err(|problem| JobError::Provider {
+                        name: link.name.clone(),
+                        problem,
+                    })?;
+            all.extend(announcement);
+        }
+        ask_all(&mut links, |link| {
+            Ok(link.channel.send(tag::ANNOUNCEMENTS, &all)?)
+        })?;
+        let joined = links
+            .into_iter()
+            .zip(accepted)
+            .map(|(link, acceptance)| Joined {
+                link,
+                acceptance,
+                charge: None,
+                open: Vec::new(),
+            });
+        Ok(joined.collect())
+    }
+
+    fn rank(&mut self, joined: &mut [Joined]) -> Result<Ranked, JobError> {
+        let ranking: Vec<(usize, Option<f64>)> = match &self.spec.ranking {
+            Ranking::Given { features } => self.given(features)?,
+            Ranking::Agreed { method } => self.negotiate(joined, *method)?,
+        };
+        let order: Vec<usize> = ranking.iter().map(|(feature, _)| *feature).collect();
+        let split = self.spec.split(&order)?;
+        let message = to_json(&split).map_err(|e| JobError::Bug(e.to_string()))?;
+        ask_all(joined, |party| {
+            Ok(party.channel().send(tag::SPLIT, &message)?)
+        })?;
+        Ok((ranking, split))
+    }
+
+    fn given(&self, names: &[String]) -> Result<Vec<(usize, Option<f64>)>, JobError> {
+        let features: Vec<String> = self
+            .spec
+            .schema
+            .columns()
+            .iter()
+            .map(|column| column.name().to_owned())
+            .collect();
+        let ranking = score::Ranking::from_names(names, &features)
+            .map_err(|e| JobError::Input(e.to_string()))?;
+        Ok(ranking
+            .order()
+            .iter()
+            .map(|&feature| (feature, None))
+            .collect())
+    }
+
+    /// Step J4. A single provider has nobody to hide among: it sends its order and no scores.
+    fn negotiate(
+        &self,
+        joined: &mut [Joined],
+        method: Method,
+    ) -> Result<Vec<(usize, Option<f64>)>, JobError> {
+        let question = Question::new(&self.spec.schema, method, self.spec.job.seed());
+        let messages = ask_all(joined, |party| {
+            let channel = party.channel();
+            channel.enter_phase("score");
+            Ok(channel.receive(tag::SCORES, question.contribution_bytes())?)
+        })?;
+        let members = joined.iter().map(|party| Member {
+            name: party.link.name.clone(),
+            rows: party.acceptance.rows,
+        });
+        let user = DataUser::new(question, members.collect()).map_err(negotiation_error)?;
+        if let [choice] = &messages[..] {
+            let ranking = user.chosen_by(0, choice).map_err(negotiation_error)?;
+            return Ok(ranking
+                .order()
+                .iter()
+                .map(|&feature| (feature, None))
+                .collect());
+        }
+        let agreed = user.combine(&messages).map_err(negotiation_error)?;
+        let order = agreed.ranking.order().iter();
+        Ok(order
+            .map(|&feature| (feature, Some(agreed.shares[feature])))
+            .collect())
+    }
+
+    fn collect_releases(&mut self, joined: &mut [Joined], split: &Split) -> Result<(), JobError> {
+        if split.published.is_empty() {
+            return Ok(());
+        }
+        let mut published = split.published.clone();
+        published.sort_unstable();
+        let features = self.spec.schema.features();
+        let open: Vec<&Feature> = published.iter().map(|&f| &features[f]).collect();
+        let bits = self.spec.precision.value_bits();
+        ask_all(joined, |party| {
+            let rows = party.acceptance.rows;
+            let channel = party.channel();
+            channel.enter_phase("publish");
+            let charge: Charge =
+                from_json(&channel.receive(tag::CHARGE, CONTROL_LIMIT)?).blame("charge")?;
+            let release = channel.receive(tag::RELEASE, release_length(open.len(), rows))?;
+            party.open = release_from_bytes(&release, &open, rows, bits).blame("release")?;
+            party.charge = Some(charge);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Steps J7 and J8.
+    fn set_up(
+        &mut self,
+        mut joined: Vec<Joined>,
+        columns: &Columns,
+    ) -> Result<(Vec<Remote>, Vec<ProviderSummary>), JobError> {
+        let keys = ask_all(&mut joined, |party| {
+            let randomness = self.randomness.party(party.name());
+            party.channel().enter_phase("encrypt");
+            receive_protected(self.spec, party, columns, &randomness)
+        })?;
+        let mut remotes = Vec::with_capacity(joined.len());
+        let mut summaries = Vec::with_capacity(joined.len());
+        for (party, protected) in joined.into_iter().zip(keys) {
+            summaries.push(ProviderSummary {
+                name: party.link.name.clone(),
+                rows: party.acceptance.rows,
+                held_out: party.acceptance.held_out,
+                charge: party.charge,
+                traffic: Default::default(),
+            });
+            remotes.push(Remote {
+                randomness: self.randomness.party(&party.link.name),
+                name: party.link.name,
+                channel: party.link.channel,
+                batches: protected.batches,
+                held_out: protected.held_out,
+                zeros: protected.zeros,
+                sender: protected.sender,
+            });
+        }
+        Ok((remotes, summaries))
+    }
+
+    fn train(
+        &mut self,
+        remotes: &mut [Remote],
+        features: &[Feature],
+        columns: &Columns,
+        split: &Split,
+        resume: Option<Checkpoint>,
+    ) -> Result<Vec<ClassFit>, JobError> {
+        remotes
+            .iter_mut()
+            .for_each(|remote| remote.channel.enter_phase("train"));
+        let spec = self.spec;
+        let mut state = resume.unwrap_or_else(|| Checkpoint {
+            job: spec.job,
+            iteration: 0,
+            optimisers: Vec::new(),
+            split: split.clone(),
+        });
+        let domain = Domain::of_features(features, spec.precision)
+            .map_err(|e| JobError::Input(e.to_string()))?;
+        let at_most = spec
+            .settings
+            .max_iterations
+            .saturating_mul(spec.positives.len() as u32);
+        let mut fits = Vec::with_capacity(spec.positives.len());
+        for (class, &positive) in spec.positives.iter().enumerate() {
+            if state.optimisers.len() == class {
+                let fresh = Optimiser::new(spec.settings.clone(), columns.width + 1);
+                state
+                    .optimisers
+                    .push(fresh.map_err(|e| JobError::Input(e.to_string()))?);
+            }
+            let mut norms = Vec::new();
+            while let Some(Ask { beta, batch }) = state.optimisers[class].ask() {
+                let mut source = LookupSource {
+                    remotes,
+                    columns,
+                    loss: spec.loss,
+                    precision: spec.precision,
+                    domain: &domain,
+                    class: class as u32,
+                    iteration: &mut state.iteration,
+                };
+                let gradient = source.gradient(beta, batch)?;
+                let optimiser = &mut state.optimisers[class];
+                optimiser
+                    .tell(&gradient)
+                    .map_err(|e| JobError::Input(e.to_string()))?;
+                let norm = optimiser.gradient_norm();
+                norms.extend(norm);
+                self.observer.iteration(state.iteration, at_most, norm);
+                let goes_on = self
+                    .observer
+                    .checkpoint(&state)
+                    .map_err(JobError::Observer)?;
+                if !goes_on {
+                    return Err(JobError::Interrupted);
+                }
+            }
+            let optimiser = &state.optimisers[class];
+            fits.push(ClassFit {
+                positive,
+                beta: optimiser.beta().to_vec(),
+                iterations: optimiser.iterations(),
+                stop: optimiser.stopped().unwrap_or(Stop::Iterations),
+                norms,
+                histogram: None,
+            });
+        }
+        Ok(fits)
+    }
+
+    fn evaluate(
+        &mut self,
+        remotes: &mut [Remote],
+        features: &[Feature],
+        fits: &mut [ClassFit],
+    ) -> Result<(), JobError> {
+        if remotes.iter().all(|remote| remote.held_out.is_none()) {
+            return Ok(());
+        }
+        remotes
+            .iter_mut()
+            .for_each(|remote| remote.channel.enter_phase("evaluate"));
+        for (class, fit) in fits.iter_mut().enumerate() {
+            let mut beta = fit.beta.clone();
+            beta[0] -= self.spec.loss.loss().threshold();
+            let bits = self.spec.precision.value_bits();
+            fit.histogram = Some(lookup::histogram(
+                remotes,
+                &beta,
+                features,
+                bits,
+                class as u32,
+            )?);
+        }
+        Ok(())
+    }
+}
+
+/// What a provider sent in J7 and J8.
+struct Protected {
+    batches: Vec<BatchRows>,
+    held_out: Option<HeldOut>,
+    zeros: ZeroPool,
+    sender: LookupSender,
+}
+
+fn receive_protected(
+    spec: &JobSpec,
+    party: &mut Joined,
+    columns: &Columns,
+    randomness: &Randomness,
+) -> Result<Protected, RemoteError> {
+    let (rows, held) = (party.acceptance.rows, party.acceptance.held_out);
+    let open = std::mem::take(&mut party.open);
+    let channel = party.channel();
+    let key = channel.receive(tag::PUBLIC_KEY, PublicKey::byte_length())?;
+    let key = PublicKey::from_bytes(&key).map_err(|e| PeerProblem::message("public key", e))?;
+    let matrix = |channel: &mut Channel, rows: usize, columns: usize| {
+        let bytes = channel.receive(tag::MATRIX, EncryptedMatrix::byte_length(rows, columns)?)?;
+        let read = EncryptedMatrix::from_bytes(&bytes, rows, columns, &key);
+        read.map_err(|e| RemoteError::Peer(PeerProblem::message("encrypted matrix", e)))
+    };
+    let count = spec.settings.method.batches();
+    let mut batches = Vec::with_capacity(count);
+    for index in 0..count {
+        let share = Batch::new(index, count).share(rows);
+        let hidden = columns.hidden.len();
+        let encrypted = if hidden > 0 {
+            Some(matrix(channel, share.len(), hidden)?)
+        } else {
+            None
+        };
+        let width = columns.open.len();
+        batches.push(BatchRows {
+            rows: share.len(),
+            matrix: encrypted,
+            open: open[share.start * width..share.end * width].to_vec(),
+        });
+    }
+    let mut held_out = None;
+    if held > 0 {
+        let all = matrix(channel, held, columns.width)?;
+        let labels = spec.positives.iter().map(|_| matrix(channel, held, 1));
+        held_out = Some(HeldOut {
+            matrix: all,
+            labels: labels.collect::<Result<_, _>>()?,
+        });
+    }
+    // J8
+    let first = channel.receive(tag::BASE_FIRST, ot::SETUP_FIRST_BYTES)?;
+    let (sender, second) = LookupSender::setup(&first, &mut randomness.fork("transfer keys", 0)?)
+        .map_err(|e| PeerProblem::message("base transfers", e))?;
+    channel.send(tag::BASE_SECOND, &second)?;
+    let zeros = ZeroPool::on_demand(Arc::new(key), &mut randomness.fork("zeros", 0)?);
+    Ok(Protected {
+        batches,
+        held_out,
+        zeros,
+        sender,
+    })
+}
+
+fn check_acceptance(spec: &JobSpec, acceptance: &Acceptance) -> Result<(), PeerProblem> {
+    let limit = heda_crypto::lattice::ROW_LIMIT;
+    let total = acceptance.rows.saturating_add(acceptance.held_out);
+    let held = total as u64 * u64::from(spec.holdout_permille) / 1000;
+    if acceptance.rows == 0 || total > limit || acceptance.held_out as u64 != held {
+        let reason = format!(
+            "{} training and {} held-out rows (at most {limit} in all, {held} held out)",
+            acceptance.rows, acceptance.held_out
+        );
+        return Err(PeerProblem::message("acceptance", reason));
+    }
+    Ok(())
+}
+
+fn check_resume(
+    spec: &JobSpec,
+    split: &Split,
+    checkpoint: Option<&Checkpoint>,
+) -> Result<(), JobError> {
+    let Some(checkpoint) = checkpoint else {
+        return Ok(());
+    };
+    if checkpoint.job != spec.job || checkpoint.split != *split {
+        return Err(JobError::Input(
+            "the checkpoint belongs to another job or another split of features; start afresh"
+                .into(),
+        ));
+    }
+    Ok(())
+}
+
+/// Features that take part, with their columns one after the other.
+fn reindexed(features: &[Feature], chosen: &[usize]) -> Vec<Feature> {
+    let mut start = 0;
+    let reindex = |&index: &usize| {
+        let source = &features[index];
+        let columns = start..start + source.columns.len();
+        start = columns.end;
+        Feature {
+            columns,
+            ..source.clone()
+        }
+    };
+    chosen.iter().map(reindex).collect()
+}
+
+fn revealed(
+    spec: &JobSpec,
+    columns: &Columns,
+    fits: &[ClassFit],
+    providers: &[ProviderSummary],
+) -> Revealed {
+    let iterations: u64 = fits.iter().map(|fit| u64::from(fit.iterations)).sum();
+    let histograms = fits.iter().filter_map(|fit| fit.histogram.as_ref());
+    let rows: u64 = providers.iter().map(|provider| provider.rows as u64).sum();
+    Revealed {
+        gradient_numbers: iterations * (columns.width as u64 + 1),
+        count_numbers: histograms.map(|h| 2 * h.positives.len() as u64).sum(),
+        unknown_cells: rows * (columns.hidden.len() as u64 + spec.positives.len().min(1) as u64),
+        summed: providers.len() > 1,
+    }
+}

@@ -1,0 +1,332 @@
+//! What the data user proposes and every provider must agree to (step J1), and the other control
+//! messages of a job.
+
+use crate::codec::{hex, unhex};
+use heda_dp::epsilon::Epsilon;
+use heda_learn::loss::LossKind;
+use heda_learn::score::Method;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Version of the messages between data user and provider. Both sides must have the same.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// No control message is longer than this.
+pub(crate) const CONTROL_LIMIT: usize = 1 << 20;
+/// More classes, batches or iterations than these are not trained.
+const CLASSES_LIMIT: usize = 256;
+const BATCHES_LIMIT: u32 = 1 << 16;
+const ITERATIONS_LIMIT: u32 = 1_000_000;
+
+/// A job's name: 16 random bytes. The same job may be resumed under the same name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobId(pub [u8; 16]);
+
+impl JobId {
+    /// A public number that all parties of the job share, for scorers that draw.
+    pub(crate) fn seed(&self) -> u64 {
+        let mut seed = [0; 8];
+        seed.copy_from_slice(&self.0[..8]);
+        u64::from_le_bytes(seed)
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+impl fmt::Debug for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "JobId({self})")
+    }
+}
+
+/// A text that is not a job's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a job's name is 32 hexadecimal digits")]
+pub struct BadJobId;
+
+impl std::str::FromStr for JobId {
+    type Err = BadJobId;
+
+    fn from_str(text: &str) -> Result<Self, BadJobId> {
+        unhex(text).map(Self).map_err(|_| BadJobId)
+    }
+}
+
+impl Serialize for JobId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for JobId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// How gradients are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// Masked scores and an oblivious table: the default.
+    #[default]
+    Lookup,
+    /// The paper's Algorithm 5, with its leaks: for reproduction only.
+    Paper,
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lookup => "lookup",
+            Self::Paper => "paper",
+        })
+    }
+}
+
+/// How the features are ordered by worth.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Ranking {
+    /// Every provider scores its rows; the masked scores are added.
+    Agreed {
+        /// By which method.
+        method: Method,
+    },
+    /// The order is given, best first; nothing is read from data.
+    Given {
+        /// Names of all features.
+        features: Vec<String>,
+    },
+}
+
+/// ε of a release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Spending {
+    /// So much in sum, split equally over the published features.
+    Total(Epsilon),
+    /// The paper's Algorithm 1 on each provider's own columns. Read from the data: only for data
+    /// that are public anyway, and a house refuses it unless told so.
+    Automatic,
+}
+
+/// Random choices of the data user that every party must make alike.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proposal {
+    /// [`PROTOCOL_VERSION`] of the data user.
+    pub version: u32,
+    /// The job.
+    pub job: JobId,
+    /// The provider's own name for the data that are asked for.
+    pub dataset: String,
+    /// Fingerprint of the schema, hexadecimal.
+    pub schema: String,
+    /// How gradients are computed.
+    pub engine: Engine,
+    /// The loss.
+    pub loss: LossKind,
+    /// Class indices to be told from the rest, one model each.
+    pub positives: Vec<u32>,
+    /// Fractional bits of feature values.
+    pub value_bits: u32,
+    /// Bits of the lookup index.
+    pub index_bits: u32,
+    /// Batches an epoch; 1 is full batch.
+    pub batches: u32,
+    /// At most so many gradients, over all classes.
+    pub iterations: u32,
+    /// Share of rows held out for evaluation, in thousandths.
+    pub holdout_permille: u32,
+    /// How features are ranked.
+    pub ranking: Ranking,
+    /// What may be spent on publishing; `None`: nothing is published.
+    pub spending: Option<Spending>,
+    /// Identity keys of all providers of the job, hexadecimal, in order.
+    pub identities: Vec<String>,
+    /// Whether the data user draws reproducible masks, which protect nothing.
+    pub seeded: bool,
+    /// Key size of engine `paper`.
+    pub key_bits: u32,
+}
+
+/// A proposal that nobody should accept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BadProposal {
+    /// The other side speaks another version.
+    #[error(
+        "the data user speaks protocol version {theirs}, this provider {ours}; upgrade the older"
+    )]
+    Version {
+        /// The data user's.
+        theirs: u32,
+        /// Ours.
+        ours: u32,
+    },
+    /// A number outside what is allowed.
+    #[error("{what} is {got}; it must be {allowed}")]
+    Range {
+        /// Which number.
+        what: &'static str,
+        /// Its value.
+        got: u64,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+}
+
+impl Proposal {
+    /// Checks everything that can be checked without data.
+    pub fn check(&self) -> Result<(), BadProposal> {
+        if self.version != PROTOCOL_VERSION {
+            let (theirs, ours) = (self.version, PROTOCOL_VERSION);
+            return Err(BadProposal::Version { theirs, ours });
+        }
+        let rules: [(&'static str, u64, bool, &'static str); 7] = [
+            (
+                "value_bits",
+                self.value_bits.into(),
+                (7..=10).contains(&self.value_bits),
+                "7 to 10",
+            ),
+            (
+                "index_bits",
+                self.index_bits.into(),
+                (4..=11).contains(&self.index_bits),
+                "4 to 11",
+            ),
+            (
+                "batches",
+                self.batches.into(),
+                (1..=BATCHES_LIMIT).contains(&self.batches),
+                "1 to 65536",
+            ),
+            (
+                "iterations",
+                self.iterations.into(),
+                (1..=ITERATIONS_LIMIT).contains(&self.iterations),
+                "1 to 1000000",
+            ),
+            (
+                "holdout_permille",
+                self.holdout_permille.into(),
+                self.holdout_permille <= 900,
+                "0 to 900",
+            ),
+            (
+                "the number of classes",
+                self.positives.len() as u64,
+                (1..=CLASSES_LIMIT).contains(&self.positives.len()),
+                "1 to 256",
+            ),
+            (
+                "the number of providers",
+                self.identities.len() as u64,
+                (1..=1024).contains(&self.identities.len()),
+                "1 to 1024",
+            ),
+        ];
+        for (what, got, holds, allowed) in rules {
+            if !holds {
+                return Err(BadProposal::Range { what, got, allowed });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Step J2: what a provider brings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Acceptance {
+    /// Rows for training.
+    pub rows: usize,
+    /// Rows held out.
+    pub held_out: usize,
+    /// The signed key announcement, hexadecimal.
+    pub announcement: String,
+}
+
+/// Step J5: which features are encrypted and which are published, by index in the schema.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Split {
+    /// Encrypted features, best first.
+    pub encrypted: Vec<usize>,
+    /// Published features, best first.
+    pub published: Vec<usize>,
+    /// Features that take no part.
+    pub dropped: Vec<usize>,
+}
+
+impl Split {
+    /// Every feature must be in exactly one part.
+    pub(crate) fn covers(&self, features: usize) -> bool {
+        let mut all: Vec<usize> = [&self.encrypted, &self.published, &self.dropped]
+            .into_iter()
+            .flatten()
+            .copied()
+            .collect();
+        all.sort_unstable();
+        all.into_iter().eq(0..features)
+    }
+}
+
+/// What the data user asks for next (steps G2, E1, J11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum Command {
+    /// A gradient.
+    Gradient {
+        /// Counts up by one over the whole job.
+        iteration: u32,
+        /// Index into the proposal's classes.
+        class: u32,
+        /// Which batch.
+        batch: u32,
+        /// Fraction bits of what is looked up where the provider takes the label off itself:
+        /// follows from the number of rows of all providers. Zero elsewhere.
+        fraction_bits: u32,
+    },
+    /// An evaluation on the held-out rows.
+    Evaluate {
+        /// Index into the proposal's classes.
+        class: u32,
+    },
+    /// The job is done.
+    Finish,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn job_names_round_trip_and_bad_ones_are_refused() {
+        let id = JobId([0xab; 16]);
+        assert_eq!(id.to_string().parse::<JobId>().unwrap(), id);
+        for bad in ["", "ab", "zz".repeat(16).as_str(), "é".repeat(16).as_str()] {
+            assert_eq!(bad.parse::<JobId>(), Err(BadJobId));
+        }
+    }
+
+    #[test]
+    fn a_split_holds_every_feature_once() {
+        let split = |e: &[usize], p: &[usize], d: &[usize]| Split {
+            encrypted: e.to_vec(),
+            published: p.to_vec(),
+            dropped: d.to_vec(),
+        };
+        assert!(split(&[2, 0], &[1], &[]).covers(3));
+        assert!(split(&[], &[1], &[0]).covers(2));
+        assert!(!split(&[0, 0], &[1], &[]).covers(2));
+        assert!(!split(&[0], &[2], &[]).covers(2));
+    }
+}
