@@ -2,7 +2,10 @@
 
 mod commands;
 mod failure;
+mod local_job;
 mod output;
+mod progress;
+mod summary;
 
 use clap::Parser;
 use std::process::ExitCode;

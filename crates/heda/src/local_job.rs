@@ -1,0 +1,248 @@
+//! A whole job on this machine with a bundled data set: what `demo` and the experiments run.
+
+use crate::failure::{Failure, Kind};
+use crate::summary::{About, Controls, Summary};
+use heda_crypto::random::Randomness;
+use heda_dp::epsilon::Epsilon;
+use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::data::Dataset;
+use heda_learn::fixed::Precision;
+use heda_learn::gradient::Batch;
+use heda_learn::loss::LossKind;
+use heda_learn::metrics::Confusion;
+use heda_learn::model::{Model, Provenance};
+use heda_learn::optimise::Settings;
+use heda_learn::oracle::{TrainConfig, score, train};
+use heda_learn::schema::Schema;
+use heda_learn::score::Method;
+use heda_learn::split::shuffle;
+use heda_train::error::JobError;
+use heda_train::job::{Choice, JobSpec, Observer};
+use heda_train::local::{self, LocalRun, Parts};
+use heda_train::proposal::{Engine, Ranking, Spending};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Held-out share of every provider's rows, in thousandths.
+const HOLDOUT_PERMILLE: u32 = 200;
+/// Gradients carry the noise of rounding; below this mean gradient there is nothing to gain.
+const TOLERANCE: f64 = 1e-3;
+const MAX_ITERATIONS: u32 = 40;
+
+/// What to run.
+#[derive(Debug, Clone)]
+pub(crate) struct LocalJob {
+    pub(crate) bundle: Bundle,
+    pub(crate) coding: Coding,
+    pub(crate) providers: usize,
+    /// None: half of the features, rounded up.
+    pub(crate) iota: Option<usize>,
+    pub(crate) engine: Engine,
+    pub(crate) key_bits: u32,
+    pub(crate) method: Method,
+    /// What is done with the features that are not encrypted.
+    pub(crate) rest: Rest,
+    pub(crate) settings: Option<Settings>,
+    pub(crate) randomness: Randomness,
+}
+
+/// What is done with features that are not encrypted.
+#[derive(Debug, Clone)]
+pub(crate) enum Rest {
+    /// Published under so much ε in sum, or by the paper's automatic rule.
+    Publish(Spending),
+    /// Left out.
+    Drop,
+}
+
+/// A finished local job.
+pub(crate) struct Finished {
+    pub(crate) summary: Summary,
+    pub(crate) model: Model,
+    pub(crate) run: LocalRun,
+}
+
+/// Exit codes of a job's failure.
+pub(crate) fn job_failure(error: &JobError) -> Failure {
+    let kind = match error {
+        JobError::Provider { .. } => Kind::Peer,
+        JobError::Input(_) | JobError::Diverged(_) => Kind::Input,
+        JobError::Interrupted | JobError::Observer(_) => Kind::Resumable,
+        JobError::Randomness(_) | JobError::Bug(_) => Kind::Bug,
+    };
+    Failure::new(kind, error)
+}
+
+impl LocalJob {
+    /// Runs the job and its controls.
+    pub(crate) fn run(&self, observer: &mut dyn Observer) -> Result<Finished, Failure> {
+        let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
+        let (data, _) = self.bundle.table(self.coding).map_err(|e| bug(&e))?;
+        let parts = self.parts(&data)?;
+        let parts = Parts::new(parts, &self.randomness).map_err(|e| bug(&e))?;
+        let schema = Arc::new(self.bundle.schema(self.coding));
+        let spec = self.spec(&schema, data.rows())?;
+        let limit = Epsilon::from_billionths(heda_dp::epsilon::LARGEST * 1_000_000_000)
+            .map_err(|e| bug(&e))?;
+        let (training, held_out) = parts.rows(HOLDOUT_PERMILLE);
+        let houses = parts.houses(&schema, limit);
+        let began = Instant::now();
+        let run = local::run(&spec, &houses, &self.randomness, observer, None, false)
+            .map_err(|e| job_failure(&e))?;
+        let total_seconds = began.elapsed().as_secs_f64();
+        let controls = self.controls(&training, &held_out, &run.outcome.split.encrypted);
+        let busiest = run.reports.iter().map(|report| report.busy.as_secs_f64());
+        let names: Vec<String> = schema
+            .columns()
+            .iter()
+            .map(|c| c.name().to_owned())
+            .collect();
+        let about = About {
+            dataset: self.bundle.title().to_owned(),
+            engine: self.engine,
+            seeded: self.randomness.is_seeded(),
+            feature_names: &names,
+            total_seconds,
+            provider_seconds: busiest.reduce(f64::max),
+            controls,
+        };
+        let summary = Summary::new(about, &run.outcome);
+        let model = model(&summary, &schema, &run).map_err(|e| bug(&e))?;
+        Ok(Finished {
+            summary,
+            model,
+            run,
+        })
+    }
+
+    fn parts(&self, data: &Dataset) -> Result<Vec<Dataset>, Failure> {
+        if self.providers == 0 || self.providers > data.rows() / 10 {
+            return Err(Failure::input(format!(
+                "{} providers for {} rows; choose 1 to {}",
+                self.providers,
+                data.rows(),
+                data.rows() / 10
+            )));
+        }
+        let mut rows: Vec<usize> = (0..data.rows()).collect();
+        let mut rng = self
+            .randomness
+            .fork("parts", 0)
+            .map_err(|e| Failure::new(Kind::Bug, e))?;
+        shuffle(&mut rows, &mut rng);
+        let part = |index| {
+            let share = Batch::new(index, self.providers).share(rows.len());
+            data.select_rows(&rows[share])
+        };
+        Ok((0..self.providers).map(part).collect())
+    }
+
+    fn spec(&self, schema: &Arc<Schema>, rows: usize) -> Result<JobSpec, Failure> {
+        let features = schema.columns().len();
+        let iota = self.iota.unwrap_or(features.div_ceil(2));
+        let training = rows - rows * HOLDOUT_PERMILLE as usize / 1000;
+        let mut settings = Settings::lbfgs(1.0 / training as f64);
+        settings.tolerance = TOLERANCE;
+        settings.max_iterations = MAX_ITERATIONS;
+        let job = local::fresh_job_id(&self.randomness).map_err(|e| Failure::new(Kind::Bug, e))?;
+        Ok(JobSpec {
+            job,
+            dataset: self.bundle.name().to_owned(),
+            schema: Arc::clone(schema),
+            positives: vec![1],
+            engine: self.engine,
+            loss: LossKind::Logistic,
+            precision: Precision::default(),
+            settings: self.settings.clone().unwrap_or(settings),
+            holdout_permille: HOLDOUT_PERMILLE,
+            ranking: Ranking::Agreed {
+                method: self.method,
+            },
+            choice: Choice::Best(iota),
+            spending: match &self.rest {
+                Rest::Publish(spending) if iota < features => Some(spending.clone()),
+                _ => None,
+            },
+            key_bits: self.key_bits,
+        })
+    }
+
+    fn controls(
+        &self,
+        training: &[Dataset],
+        held_out: &[Dataset],
+        encrypted: &[usize],
+    ) -> Controls {
+        let rows = training.iter().map(Dataset::rows).sum();
+        let config = TrainConfig::logistic(rows);
+        let accuracy = |features: &[usize]| {
+            let chosen = |parts: &[Dataset]| joined(parts).map(|d| d.select_features(features));
+            let (train_rows, test_rows) = (chosen(training)?, chosen(held_out)?);
+            let fit = train(&train_rows, 1, &config).ok()?;
+            let labels = test_rows.labels().iter().enumerate();
+            let pairs = labels.map(|(row, &label)| {
+                (label, u32::from(score(&fit.beta, test_rows.row(row)) > 0.0))
+            });
+            Confusion::new(2, pairs).accuracy()
+        };
+        let all: Vec<usize> = (0..training[0].features().len()).collect();
+        let mut kept = encrypted.to_vec();
+        kept.sort_unstable();
+        let counts = joined(held_out)
+            .map(|rows| Confusion::new(2, rows.labels().iter().map(|&label| (label, 0))));
+        Controls {
+            plain: accuracy(&all),
+            dropped: if kept.is_empty() {
+                None
+            } else {
+                accuracy(&kept)
+            },
+            majority: counts.and_then(|counts| counts.majority_accuracy()),
+        }
+    }
+}
+
+/// All parts under one roof: a control may do what nobody in the job can.
+fn joined(parts: &[Dataset]) -> Option<Dataset> {
+    let first = parts.first()?;
+    let values = parts
+        .iter()
+        .flat_map(|part| part.values().iter().copied())
+        .collect();
+    let labels = parts
+        .iter()
+        .flat_map(|part| part.labels().iter().copied())
+        .collect();
+    Dataset::new(
+        first.features().to_vec(),
+        values,
+        labels,
+        first.classes().to_vec(),
+    )
+    .ok()
+}
+
+/// The model over the whole schema; a feature that was dropped has no weight.
+fn model(
+    summary: &Summary,
+    schema: &Schema,
+    run: &LocalRun,
+) -> Result<Model, heda_learn::model::ModelError> {
+    let outcome = &run.outcome;
+    let betas: Vec<Vec<f64>> = outcome
+        .fits
+        .iter()
+        .map(|fit| outcome.full_beta(&schema.features(), &fit.beta))
+        .collect();
+    let provenance = Provenance {
+        dataset: summary.dataset.clone(),
+        engine: summary.engine.to_string(),
+        rows: summary.rows as u64,
+        providers: summary.providers as u32,
+        iterations: summary.iterations,
+        features: summary.feature_uses(),
+        versions: [("heda".to_owned(), env!("CARGO_PKG_VERSION").to_owned())].into(),
+        notes: [("seeded".to_owned(), summary.seeded.to_string())].into(),
+    };
+    Model::new(LossKind::Logistic, schema.clone(), &betas, provenance)
+}

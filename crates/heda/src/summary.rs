@@ -1,0 +1,353 @@
+//! What a finished run is worth telling: the object of `--json`, a short table, and the privacy
+//! paragraph in plain words.
+
+use heda_dp::account::across_providers;
+use heda_learn::model::{FeatureUse, Protection};
+use heda_train::histogram::Histogram;
+use heda_train::job::{Outcome, Revealed};
+use heda_train::proposal::Engine;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The object that `demo` and `train` print. Accuracies are shares of right predictions on the
+/// held-out rows.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Summary {
+    pub(crate) dataset: String,
+    pub(crate) engine: Engine,
+    pub(crate) seeded: bool,
+    pub(crate) providers: usize,
+    pub(crate) rows: usize,
+    pub(crate) held_out: usize,
+    pub(crate) features: usize,
+    pub(crate) iota: usize,
+    pub(crate) cryptosystem: &'static str,
+    /// The largest sum over columns that any provider spent; none if nothing was published.
+    pub(crate) epsilon_total: Option<f64>,
+    pub(crate) iterations: u32,
+    pub(crate) accuracy: Option<f64>,
+    pub(crate) auc: Option<[f64; 2]>,
+    pub(crate) plain_accuracy: Option<f64>,
+    pub(crate) dropped_accuracy: Option<f64>,
+    pub(crate) majority_accuracy: Option<f64>,
+    pub(crate) seconds: Seconds,
+    pub(crate) round_trips: u64,
+    pub(crate) bytes: Bytes,
+    pub(crate) us_per_row_iteration: f64,
+    pub(crate) revealed: Revealed,
+    pub(crate) features_by_rank: Vec<RankedFeature>,
+    pub(crate) model_path: Option<PathBuf>,
+    pub(crate) report_path: Option<PathBuf>,
+}
+
+/// A feature, best first.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct RankedFeature {
+    pub(crate) name: String,
+    /// Its share of all scores, where providers agreed on the ranking.
+    pub(crate) score: Option<f64>,
+    pub(crate) protection: &'static str,
+    /// The largest ε that a provider spent on it.
+    pub(crate) epsilon: Option<f64>,
+}
+
+/// Times in seconds. Provider: the one that computed longest.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Seconds {
+    pub(crate) total: f64,
+    pub(crate) setup: f64,
+    pub(crate) training: f64,
+    pub(crate) evaluation: f64,
+    pub(crate) user: f64,
+    pub(crate) provider: Option<f64>,
+}
+
+/// What went over all channels.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Bytes {
+    pub(crate) user_to_provider: u64,
+    pub(crate) provider_to_user: u64,
+}
+
+/// What the controls in clear came to, where the data are at hand.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Controls {
+    pub(crate) plain: Option<f64>,
+    pub(crate) dropped: Option<f64>,
+    pub(crate) majority: Option<f64>,
+}
+
+/// What a summary is about, apart from the outcome.
+pub(crate) struct About<'a> {
+    pub(crate) dataset: String,
+    pub(crate) engine: Engine,
+    pub(crate) seeded: bool,
+    pub(crate) feature_names: &'a [String],
+    pub(crate) total_seconds: f64,
+    pub(crate) provider_seconds: Option<f64>,
+    pub(crate) controls: Controls,
+}
+
+impl Summary {
+    pub(crate) fn new(about: About<'_>, outcome: &Outcome) -> Self {
+        let rows: usize = outcome.providers.iter().map(|p| p.rows).sum();
+        let iterations: u32 = outcome.fits.iter().map(|fit| fit.iterations).sum();
+        let phase = |name: &str| {
+            let found = outcome.phases.iter().filter(|phase| phase.phase == name);
+            found.map(|phase| phase.took.as_secs_f64()).sum::<f64>()
+        };
+        let training = phase("train");
+        let traffic = || outcome.providers.iter().flat_map(|p| p.traffic.values());
+        let histogram = outcome.fits.first().and_then(|fit| fit.histogram.as_ref());
+        Self {
+            dataset: about.dataset,
+            engine: about.engine,
+            seeded: about.seeded,
+            providers: outcome.providers.len(),
+            rows,
+            held_out: outcome.providers.iter().map(|p| p.held_out).sum(),
+            features: about.feature_names.len(),
+            iota: outcome.split.encrypted.len(),
+            cryptosystem: match about.engine {
+                Engine::Lookup => "BFV, degree 8192, 128-bit; IKNP oblivious transfer",
+                Engine::Paper => "textbook RSA and Paillier",
+            },
+            epsilon_total: epsilon_total(outcome),
+            iterations,
+            accuracy: histogram.and_then(|h| h.confusion().accuracy()),
+            auc: histogram
+                .and_then(Histogram::auc_bounds)
+                .map(|(low, high)| [low, high]),
+            plain_accuracy: about.controls.plain,
+            dropped_accuracy: about.controls.dropped,
+            majority_accuracy: about
+                .controls
+                .majority
+                .or_else(|| histogram.and_then(majority)),
+            seconds: Seconds {
+                total: about.total_seconds,
+                setup: ["agree", "score", "publish", "encrypt"]
+                    .into_iter()
+                    .map(phase)
+                    .sum(),
+                training,
+                evaluation: phase("evaluate"),
+                user: outcome.user_busy.as_secs_f64(),
+                provider: about.provider_seconds,
+            },
+            round_trips: traffic().map(|t| t.round_trips).sum(),
+            bytes: Bytes {
+                user_to_provider: traffic().map(|t| t.bytes_sent).sum(),
+                provider_to_user: traffic().map(|t| t.bytes_received).sum(),
+            },
+            us_per_row_iteration: 1e6 * training / (rows as f64 * f64::from(iterations.max(1))),
+            revealed: outcome.revealed,
+            features_by_rank: ranked(outcome, about.feature_names),
+            model_path: None,
+            report_path: None,
+        }
+    }
+
+    /// What the model file says of each feature.
+    pub(crate) fn feature_uses(&self) -> Vec<FeatureUse> {
+        let protection = |feature: &RankedFeature| match feature.protection {
+            "encrypted" => Some(Protection::Encrypted),
+            "published" => Some(Protection::Published),
+            _ => None,
+        };
+        let uses = self.features_by_rank.iter().filter_map(|feature| {
+            protection(feature).map(|protection| FeatureUse {
+                feature: feature.name.clone(),
+                protection,
+                epsilon: feature.epsilon,
+            })
+        });
+        uses.collect()
+    }
+
+    /// The table and the paragraph.
+    pub(crate) fn text(&self) -> String {
+        let mut lines = Vec::new();
+        if self.seeded {
+            lines.push("SEEDED RUN: reproducible, and therefore without any protection.".into());
+            lines.push(String::new());
+        }
+        lines.extend(self.table());
+        lines.push(String::new());
+        lines.extend(self.feature_lines());
+        lines.push(String::new());
+        lines.push(self.privacy());
+        for (what, path) in [("model", &self.model_path), ("report", &self.report_path)] {
+            if let Some(path) = path {
+                lines.push(format!("\n{what:<10}{}", path.display()));
+            }
+        }
+        lines.join("\n")
+    }
+
+    fn table(&self) -> Vec<String> {
+        let percent = |share: Option<f64>| {
+            share.map_or("-".to_owned(), |share| format!("{:.2} %", 100.0 * share))
+        };
+        let seconds = &self.seconds;
+        let mut lines = vec![
+            format!(
+                "{:<34}{} rows of {} providers, {} held out",
+                self.dataset, self.rows, self.providers, self.held_out
+            ),
+            format!(
+                "{:<34}{} of {} features encrypted, {} iterations, engine {}",
+                "trained on", self.iota, self.features, self.iterations, self.engine
+            ),
+            String::new(),
+            format!(
+                "{:<34}{:>9}",
+                "accuracy on held-out rows",
+                percent(self.accuracy)
+            ),
+        ];
+        let mut control = |name: &str, share: Option<f64>| {
+            if share.is_some() {
+                lines.push(format!("{:<34}{:>9}", name, percent(share)));
+            }
+        };
+        control("  in clear, all features", self.plain_accuracy);
+        control("  in clear, published ones dropped", self.dropped_accuracy);
+        control("  most frequent class", self.majority_accuracy);
+        if let Some([low, high]) = self.auc {
+            lines.push(format!(
+                "{:<34}{low:>9.4} to {high:.4}",
+                "area under the curve"
+            ));
+        }
+        lines.push(String::new());
+        lines.push(format!(
+            "{:<34}{:.2} s: setup {:.2}, training {:.2}, evaluation {:.2}",
+            "time", seconds.total, seconds.setup, seconds.training, seconds.evaluation
+        ));
+        lines.push(format!(
+            "{:<34}{:.1} µs a row and iteration; {:.1} MB to providers, {:.1} MB back",
+            "speed and traffic",
+            self.us_per_row_iteration,
+            self.bytes.user_to_provider as f64 / 1e6,
+            self.bytes.provider_to_user as f64 / 1e6
+        ));
+        lines
+    }
+
+    fn feature_lines(&self) -> Vec<String> {
+        let width = self
+            .features_by_rank
+            .iter()
+            .map(|f| f.name.chars().count())
+            .max()
+            .unwrap_or(0);
+        let line = |feature: &RankedFeature| {
+            let score = feature
+                .score
+                .map_or("-".into(), |s| format!("{:.1} %", 100.0 * s));
+            let epsilon = feature
+                .epsilon
+                .map_or(String::new(), |e| format!(", epsilon {e:.3}"));
+            format!(
+                "  {:<width$}  {score:>7}  {}{epsilon}",
+                feature.name, feature.protection
+            )
+        };
+        let heading = "Features, best first: share of the scores, protection".to_owned();
+        std::iter::once(heading)
+            .chain(self.features_by_rank.iter().map(line))
+            .collect()
+    }
+
+    /// Who learned what.
+    pub(crate) fn privacy(&self) -> String {
+        let revealed = &self.revealed;
+        let whose = if revealed.summed {
+            "summed over all providers"
+        } else {
+            "of the only provider, unmasked because there is nobody to add up with"
+        };
+        let user = format!(
+            "The data user learned the model; {} numbers of gradients {whose}, about {} encrypted \
+             cells that it does not know; {} counts of held-out rows; how many rows each provider \
+             has.",
+            revealed.gradient_numbers, revealed.unknown_cells, revealed.count_numbers
+        );
+        let providers = match self.engine {
+            Engine::Lookup => {
+                "The providers learned nothing about the model or each other's rows: every number \
+                 that they decrypted was masked uniformly."
+            }
+            Engine::Paper => {
+                "Engine paper leaks: the data user can read every encrypted cell from the \
+                 deterministic RSA ciphertexts, and providers see blinded scores whose size says \
+                 something about the model."
+            }
+        };
+        let published = match self.epsilon_total {
+            Some(epsilon) => format!(
+                "Published columns carry exact noise; in sum over the columns of a row they cost \
+                 epsilon {epsilon:.3}{}.",
+                self.worth()
+            ),
+            None => "Nothing was published, so no epsilon was spent.".to_owned(),
+        };
+        format!("{user}\n{providers}\n{published}")
+    }
+
+    /// What publishing bought over dropping, if it is known.
+    fn worth(&self) -> String {
+        match (self.accuracy, self.dropped_accuracy) {
+            (Some(with), Some(without)) => format!(
+                ", and publishing instead of dropping them changed accuracy by {:+.2} points",
+                100.0 * (with - without)
+            ),
+            _ => String::new(),
+        }
+    }
+}
+
+fn epsilon_total(outcome: &Outcome) -> Option<f64> {
+    let totals = outcome
+        .providers
+        .iter()
+        .filter_map(|p| p.charge.as_ref())
+        .map(|c| c.total());
+    across_providers(totals).map(|epsilon| epsilon.to_f64())
+}
+
+fn majority(histogram: &Histogram) -> Option<f64> {
+    let positives: u64 = histogram.positives.iter().sum();
+    let negatives: u64 = histogram.negatives.iter().sum();
+    let all = positives + negatives;
+    (all > 0).then(|| positives.max(negatives) as f64 / all as f64)
+}
+
+fn ranked(outcome: &Outcome, names: &[String]) -> Vec<RankedFeature> {
+    let protection = |feature: usize| {
+        if outcome.split.encrypted.contains(&feature) {
+            "encrypted"
+        } else if outcome.split.published.contains(&feature) {
+            "published"
+        } else {
+            "dropped"
+        }
+    };
+    let epsilon = |name: &str| {
+        let charges = outcome.providers.iter().filter_map(|p| p.charge.as_ref());
+        let columns = charges.flat_map(|charge| charge.columns());
+        columns
+            .filter(|c| c.name == name)
+            .map(|c| c.epsilon)
+            .max()
+            .map(|e| e.to_f64())
+    };
+    let feature = |&(feature, score): &(usize, Option<f64>)| RankedFeature {
+        name: names[feature].clone(),
+        score,
+        protection: protection(feature),
+        epsilon: epsilon(&names[feature]),
+    };
+    outcome.ranking.iter().map(feature).collect()
+}
