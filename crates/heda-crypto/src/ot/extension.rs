@@ -17,6 +17,7 @@ use super::transpose::{SIDE, transpose};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
 use subtle::{Choice, ConditionallySelectable};
+use zeroize::{Zeroize, Zeroizing};
 
 /// Transfers of one group.
 pub(super) const GROUP: usize = SIDE;
@@ -72,19 +73,21 @@ impl Strip {
     }
 }
 
-/// Pseudorandom words of column `column`, one per group.
-fn expand(column: &Aes128Enc, strip: Strip) -> [u128; MAX_STRIP] {
-    let mut blocks = [Block::default(); MAX_STRIP];
-    let blocks = &mut blocks[..strip.groups];
+/// One pseudorandom word of a column for each group of a strip.
+type Words = Zeroizing<[u128; MAX_STRIP]>;
+
+/// Writes the words of the column with this cipher.
+fn expand(column: &Aes128Enc, strip: Strip, words: &mut Words) {
+    let mut buffer = [Block::default(); MAX_STRIP];
+    let blocks = &mut buffer[..strip.groups];
     for (group, block) in (strip.first_group..).zip(blocks.iter_mut()) {
         *block = u128::from(group).to_le_bytes().into();
     }
     column.encrypt_blocks(blocks);
-    let mut words = [0; MAX_STRIP];
     for (word, block) in words.iter_mut().zip(blocks) {
         *word = u128::from_le_bytes((*block).into());
+        block.as_mut_slice().zeroize();
     }
-    words
 }
 
 /// Turns 128 columns of every group into 128 transfers of every group.
@@ -116,10 +119,11 @@ impl ExtensionChooser {
         t: &mut [u128],
     ) {
         let width = strip.width();
+        let (mut zero, mut one) = (Words::default(), Words::default());
         let parts = request.chunks_exact_mut(strip.groups * width);
         for (index, (column, part)) in self.columns.iter().zip(parts).enumerate() {
-            let zero = expand(&column[0], strip);
-            let one = expand(&column[1], strip);
+            expand(&column[0], strip, &mut zero);
+            expand(&column[1], strip, &mut one);
             for (group, bytes) in part.chunks_exact_mut(width).enumerate() {
                 let sent = zero[group] ^ one[group] ^ choices[group];
                 bytes.copy_from_slice(&sent.to_le_bytes()[..width]);
@@ -133,7 +137,7 @@ impl ExtensionChooser {
 /// The extension's sender: it was the base chooser and knows the key of every column that Δ chose.
 pub(super) struct ExtensionSender {
     columns: Vec<Aes128Enc>,
-    delta: zeroize::Zeroizing<u128>,
+    delta: Zeroizing<u128>,
 }
 
 impl ExtensionSender {
@@ -153,9 +157,10 @@ impl ExtensionSender {
     /// Step 6: q of every transfer, by group, from the strip's part of a request.
     pub(super) fn extend(&self, strip: Strip, request: &[u8], q: &mut [u128]) {
         let width = strip.width();
+        let mut own = Words::default();
         let parts = request.chunks_exact(strip.groups * width);
         for (index, (column, part)) in self.columns.iter().zip(parts).enumerate() {
-            let own = expand(column, strip);
+            expand(column, strip, &mut own);
             let bit = Choice::from((self.delta() >> index) as u8 & 1);
             let mask = u128::conditional_select(&0, &u128::MAX, bit);
             for (group, bytes) in part.chunks_exact(width).enumerate() {
