@@ -2,6 +2,7 @@
 
 use crate::codec::Malformed;
 use heda_blocks::channel::ChannelError;
+use heda_blocks::lookup::LookupError;
 use heda_crypto::random::NoRandomness;
 
 /// Why the data user's side of a job ended.
@@ -84,6 +85,17 @@ pub enum ServeError {
 impl From<ChannelError> for ServeError {
     fn from(error: ChannelError) -> Self {
         Self::Peer(error.into())
+    }
+}
+
+impl From<LookupError> for ServeError {
+    fn from(error: LookupError) -> Self {
+        match error {
+            LookupError::Channel(error) => Self::Peer(error.into()),
+            LookupError::Peer { message, error } => PeerProblem::message(message, error).into(),
+            LookupError::Randomness(error) => Self::Randomness(error),
+            LookupError::Caller(error) => Self::House(format!("internal error: {error}")),
+        }
     }
 }
 

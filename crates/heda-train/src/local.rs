@@ -125,8 +125,9 @@ pub fn run(
     let mut links = Vec::with_capacity(providers.len());
     let mut ends = Vec::with_capacity(providers.len());
     for (provider, identity) in providers.iter().zip(&identities) {
-        let (user, mut end) = Channel::pair(PATIENCE);
+        let (mut user, mut end) = Channel::pair(PATIENCE);
         if record {
+            user.record();
             end.record();
         }
         links.push(Link {

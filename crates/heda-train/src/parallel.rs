@@ -2,6 +2,7 @@
 
 use crate::error::{JobError, PeerProblem};
 use heda_blocks::channel::{Channel, ChannelError};
+use heda_blocks::lookup::LookupError;
 use heda_crypto::lattice::LatticeError;
 use heda_crypto::random::NoRandomness;
 
@@ -29,6 +30,17 @@ pub(crate) enum RemoteError {
 impl From<ChannelError> for RemoteError {
     fn from(error: ChannelError) -> Self {
         Self::Peer(error.into())
+    }
+}
+
+impl From<LookupError> for RemoteError {
+    fn from(error: LookupError) -> Self {
+        match error {
+            LookupError::Channel(error) => Self::Peer(error.into()),
+            LookupError::Peer { message, error } => PeerProblem::message(message, error).into(),
+            LookupError::Randomness(error) => Self::Randomness(error),
+            LookupError::Caller(error) => Self::Bug(error.to_string()),
+        }
     }
 }
 

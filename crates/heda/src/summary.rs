@@ -192,23 +192,23 @@ impl Summary {
         let seconds = &self.seconds;
         let mut lines = vec![
             format!(
-                "{:<34}{} rows of {} providers, {} held out",
+                "{:<36}{} rows of {} providers, {} held out",
                 self.dataset, self.rows, self.providers, self.held_out
             ),
             format!(
-                "{:<34}{} of {} features encrypted, {} iterations, engine {}",
+                "{:<36}{} of {} features encrypted, {} iterations, engine {}",
                 "trained on", self.iota, self.features, self.iterations, self.engine
             ),
             String::new(),
             format!(
-                "{:<34}{:>9}",
+                "{:<36}{:>9}",
                 "accuracy on held-out rows",
                 percent(self.accuracy)
             ),
         ];
         let mut control = |name: &str, share: Option<f64>| {
             if share.is_some() {
-                lines.push(format!("{:<34}{:>9}", name, percent(share)));
+                lines.push(format!("{:<36}{:>9}", name, percent(share)));
             }
         };
         control("  in clear, all features", self.plain_accuracy);
@@ -216,17 +216,17 @@ impl Summary {
         control("  most frequent class", self.majority_accuracy);
         if let Some([low, high]) = self.auc {
             lines.push(format!(
-                "{:<34}{low:>9.4} to {high:.4}",
+                "{:<36}{low:>9.4} to {high:.4}",
                 "area under the curve"
             ));
         }
         lines.push(String::new());
         lines.push(format!(
-            "{:<34}{:.2} s: setup {:.2}, training {:.2}, evaluation {:.2}",
+            "{:<36}{:.2} s: setup {:.2}, training {:.2}, evaluation {:.2}",
             "time", seconds.total, seconds.setup, seconds.training, seconds.evaluation
         ));
         lines.push(format!(
-            "{:<34}{:.1} µs a row and iteration; {:.1} MB to providers, {:.1} MB back",
+            "{:<36}{:.1} µs a row and iteration; {:.1} MB to providers, {:.1} MB back",
             "speed and traffic",
             self.us_per_row_iteration,
             self.bytes.user_to_provider as f64 / 1e6,

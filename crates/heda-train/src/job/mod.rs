@@ -32,8 +32,4 @@ pub(crate) mod tag {
     pub(crate) const PUBLIC_KEY: u8 = 0x08;
     /// J7
     pub(crate) const MATRIX: u8 = 0x09;
-    /// J8: the sender's first message of the base transfers.
-    pub(crate) const BASE_FIRST: u8 = 0x0a;
-    /// J8: the answer.
-    pub(crate) const BASE_SECOND: u8 = 0x0b;
 }

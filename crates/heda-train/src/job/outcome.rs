@@ -3,7 +3,7 @@
 use super::Checkpoint;
 use crate::histogram::Histogram;
 use crate::proposal::Split;
-use heda_blocks::channel::Traffic;
+use heda_blocks::channel::{Recorded, Traffic};
 use heda_dp::account::Charge;
 use heda_learn::data::Feature;
 use heda_learn::optimise::Stop;
@@ -64,6 +64,8 @@ pub struct ProviderSummary {
     pub charge: Option<Charge>,
     /// What went over the wire, seen from the data user, by phase.
     pub traffic: BTreeMap<&'static str, Traffic>,
+    /// What the data user received from it, if its channel records.
+    pub view: Vec<Recorded>,
 }
 
 /// How long a phase took at the data user, waiting included.

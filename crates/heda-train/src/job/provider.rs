@@ -12,9 +12,9 @@ use crate::proposal::{
 use crate::rows::{RowOrder, domain, on_grid, release_from_bytes, release_to_bytes, to_publish};
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use heda_blocks::channel::Channel;
+use heda_blocks::lookup::TableReader;
 use heda_crypto::lattice::SecretKey;
 use heda_crypto::masking::{ANNOUNCEMENT_BYTES, MaskSetup, Masks, Roster};
-use heda_crypto::ot;
 use heda_crypto::random::Randomness;
 use heda_dp::account::{Charge, ColumnCharge, Mechanism};
 use heda_dp::auto::automatic_epsilon;
@@ -293,15 +293,10 @@ impl Provider<'_> {
         }
         // J8
         let mut rng = self.randomness.fork("transfer keys", 0)?;
-        let (setup, first) = ot::ChooserSetup::start(&mut rng);
-        channel.send(tag::BASE_FIRST, &first)?;
-        let second = channel.receive(tag::BASE_SECOND, ot::SETUP_SECOND_BYTES)?;
-        let chooser = setup
-            .finish(&second)
-            .map_err(|e| PeerProblem::message("base transfers", e))?;
+        let tables = TableReader::set_up(channel, &mut rng)?;
         Ok(LookupProvider {
             key,
-            chooser,
+            tables,
             masks,
             columns,
             loss: proposal.loss,

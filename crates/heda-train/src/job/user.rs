@@ -13,9 +13,9 @@ use crate::proposal::{Acceptance, CONTROL_LIMIT, Command, Ranking, Split};
 use crate::rows::{release_from_bytes, release_length};
 use ed25519_dalek::VerifyingKey;
 use heda_blocks::channel::Channel;
+use heda_blocks::lookup::TableOwner;
 use heda_crypto::lattice::{EncryptedMatrix, PublicKey, ZeroPool};
 use heda_crypto::masking::ANNOUNCEMENT_BYTES;
-use heda_crypto::ot::{self, LookupSender};
 use heda_crypto::random::Randomness;
 use heda_dp::account::Charge;
 use heda_learn::data::Feature;
@@ -110,6 +110,7 @@ pub fn run(
         .zip(&remotes)
         .map(|(summary, remote)| ProviderSummary {
             traffic: remote.channel.traffic().clone(),
+            view: remote.channel.transcript().to_vec(),
             ..summary
         })
         .collect();
@@ -317,6 +318,7 @@ impl Running<'_> {
                 held_out: party.acceptance.held_out,
                 charge: party.charge,
                 traffic: Default::default(),
+                view: Vec::new(),
             });
             remotes.push(Remote {
                 randomness: self.randomness.party(&party.link.name),
@@ -325,7 +327,7 @@ impl Running<'_> {
                 batches: protected.batches,
                 held_out: protected.held_out,
                 zeros: protected.zeros,
-                sender: protected.sender,
+                tables: protected.tables,
             });
         }
         Ok((remotes, summaries))
@@ -436,7 +438,7 @@ struct Protected {
     batches: Vec<BatchRows>,
     held_out: Option<HeldOut>,
     zeros: ZeroPool,
-    sender: LookupSender,
+    tables: TableOwner,
 }
 
 fn receive_protected(
@@ -482,16 +484,13 @@ fn receive_protected(
         });
     }
     // J8
-    let first = channel.receive(tag::BASE_FIRST, ot::SETUP_FIRST_BYTES)?;
-    let (sender, second) = LookupSender::setup(&first, &mut randomness.fork("transfer keys", 0)?)
-        .map_err(|e| PeerProblem::message("base transfers", e))?;
-    channel.send(tag::BASE_SECOND, &second)?;
+    let tables = TableOwner::set_up(channel, &mut randomness.fork("transfer keys", 0)?)?;
     let zeros = ZeroPool::on_demand(Arc::new(key), &mut randomness.fork("zeros", 0)?);
     Ok(Protected {
         batches,
         held_out,
         zeros,
-        sender,
+        tables,
     })
 }
 

@@ -2,7 +2,7 @@
 //! anyone. Steps E1 to E6 of `docs/protocols.md`.
 
 use super::provider::{decrypt_scores, decrypt_sums, own_fault};
-use super::user::{own_fault as our_fault, uniform_words, weight};
+use super::user::{uniform_words, weight};
 use super::{COUNTS_MASK, LookupProvider, Remote, tag};
 use crate::codec::{WORD_BYTES, to_json, words_from_bytes, words_to_bytes};
 use crate::error::{Blame, JobError, PeerProblem, ServeError};
@@ -11,7 +11,6 @@ use crate::parallel::{RemoteError, ask_all};
 use crate::proposal::Command;
 use heda_blocks::channel::Channel;
 use heda_crypto::lattice::SecretKey;
-use heda_crypto::ot::{LookupChooser, LookupSender};
 use heda_learn::data::Feature;
 use heda_learn::fixed::{Domain, Precision, Scaled, ring};
 use rand_core::Rng;
@@ -134,7 +133,9 @@ impl Remote {
                 *entry = borrow[row].wrapping_add(u8::from((v as u8) < own));
             }
         };
-        lookup(&mut self.channel, &mut self.sender, rows, 1, compare)?;
+        let bits = DIGIT_BITS;
+        self.tables
+            .serve_strings(&mut self.channel, rows, bits, 1, compare)?;
         let turn = |row: usize| digit(r[row], 1).wrapping_sub(borrow[row]);
         // E3
         let s = lane_masks(&mut rng, rows);
@@ -146,7 +147,8 @@ impl Remote {
                 });
             };
             let bytes = range.len() * LANE_BYTES;
-            lookup(&mut self.channel, &mut self.sender, rows, bytes, fill)?;
+            self.tables
+                .serve_strings(&mut self.channel, rows, bits, bytes, fill)?;
         }
         // E4
         let c = uniform_words(&mut rng, LANES);
@@ -198,42 +200,6 @@ fn write_lanes(
     }
 }
 
-/// The sender's half of one lookup.
-fn lookup(
-    channel: &mut Channel,
-    sender: &mut LookupSender,
-    rows: usize,
-    entry_bytes: usize,
-    fill: impl Fn(usize, &mut [u8]) + Sync,
-) -> Result<(), RemoteError> {
-    let limit = LookupSender::request_bytes(rows, DIGIT_BITS).map_err(our_fault)?;
-    let request = channel.receive(tag::REQUEST, limit)?;
-    let answer = sender
-        .answer(&request, rows, DIGIT_BITS, entry_bytes, fill)
-        .map_err(|e| PeerProblem::message("request", e))?;
-    channel.send(tag::ANSWER, &answer)?;
-    Ok(())
-}
-
-/// The chooser's half of one lookup.
-fn choose(
-    channel: &mut Channel,
-    chooser: &mut LookupChooser,
-    digits: &[u8],
-    entry_bytes: usize,
-) -> Result<Zeroizing<Vec<u8>>, ServeError> {
-    let indices: Zeroizing<Vec<u16>> =
-        Zeroizing::new(digits.iter().map(|&d| u16::from(d)).collect());
-    let (request, pending) = chooser.request(&indices, DIGIT_BITS).map_err(own_fault)?;
-    channel.send(tag::REQUEST, &request)?;
-    let limit = pending.answer_bytes(entry_bytes).map_err(own_fault)?;
-    let answer = channel.receive(tag::ANSWER, limit)?;
-    let read = pending.finish(&answer, entry_bytes);
-    Ok(Zeroizing::new(
-        read.map_err(|e| PeerProblem::message("answer", e))?,
-    ))
-}
-
 impl LookupProvider {
     /// The provider's side of E1 to E5.
     ///
@@ -249,13 +215,12 @@ impl LookupProvider {
             let reason = "an evaluation, but no rows are held out";
             return Err(PeerProblem::message("command", reason).into());
         }
-        let key = &self.key;
         // E1
-        let masked = decrypt_scores(key, channel, rows, self.columns.width)?;
+        let masked = decrypt_scores(&self.key, channel, rows, self.columns.width)?;
         // E2
         let second: Zeroizing<Vec<u8>> =
             Zeroizing::new(masked.iter().map(|&a| digit(a, 2)).collect());
-        let borrows = choose(channel, &mut self.chooser, &second, 1)?;
+        let borrows = self.choose(channel, &second, 1)?;
         let first: Zeroizing<Vec<u8>> = Zeroizing::new(
             masked
                 .iter()
@@ -267,14 +232,14 @@ impl LookupProvider {
         let mut counts = vec![0u64; 2 * LANES];
         for range in strings() {
             let bytes = range.len() * LANE_BYTES;
-            let read = choose(channel, &mut self.chooser, &first, bytes)?;
+            let read = self.choose(channel, &first, bytes)?;
             for (entry, &label) in read.chunks_exact(bytes).zip(&self.held_out_labels) {
                 add_lanes(&mut counts, range.clone(), entry, label == positive);
             }
         }
         // E5
         for lane in 0..LANES {
-            let cross = receive_cross_term(key, channel, rows)?;
+            let cross = receive_cross_term(&self.key, channel, rows)?;
             counts[LANES + lane] = counts[LANES + lane].wrapping_sub(cross);
         }
         let masks = self
@@ -286,6 +251,21 @@ impl LookupProvider {
         });
         channel.send(tag::COUNTS, &words_to_bytes(&counts))?;
         Ok(())
+    }
+}
+
+impl LookupProvider {
+    fn choose(
+        &mut self,
+        channel: &mut Channel,
+        digits: &[u8],
+        entry_bytes: usize,
+    ) -> Result<Zeroizing<Vec<u8>>, ServeError> {
+        let indices: Zeroizing<Vec<u16>> =
+            Zeroizing::new(digits.iter().map(|&d| u16::from(d)).collect());
+        Ok(self
+            .tables
+            .read_strings(channel, &indices, DIGIT_BITS, entry_bytes)?)
     }
 }
 

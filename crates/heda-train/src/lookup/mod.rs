@@ -11,6 +11,8 @@ mod provider;
 #[cfg(test)]
 mod tests;
 mod user;
+#[cfg(test)]
+mod view_tests;
 
 pub(crate) use evaluate::{HELD_OUT_LIMIT, histogram};
 pub(crate) use provider::{LookupProvider, Question};
@@ -24,10 +26,6 @@ pub(crate) mod tag {
     pub(crate) const COMMAND: u8 = 0x20;
     /// G2, E1: encrypted masked scores.
     pub(crate) const SCORES: u8 = 0x21;
-    /// G4, E2, E3: the chooser's message of a lookup.
-    pub(crate) const REQUEST: u8 = 0x22;
-    /// G5, E2, E3: the sender's message of a lookup.
-    pub(crate) const ANSWER: u8 = 0x23;
     /// G5, E4: encrypted cross terms.
     pub(crate) const SUMS: u8 = 0x24;
     /// G6: the gradient under the aggregation mask.

@@ -4,9 +4,9 @@ use super::{Columns, GRADIENT_MASK, tag};
 use crate::codec::{WORD_BYTES, words_from_bytes, words_to_bytes};
 use crate::error::{Blame, PeerProblem, ServeError};
 use heda_blocks::channel::Channel;
+use heda_blocks::lookup::TableReader;
 use heda_crypto::lattice::{EncryptedMatrix, SecretKey};
 use heda_crypto::masking::Masks;
-use heda_crypto::ot::LookupChooser;
 use heda_learn::fixed::{Layout, Precision, ring};
 use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 pub(crate) struct LookupProvider {
     /// Decrypts what the data user computed.
     pub(crate) key: SecretKey,
-    pub(crate) chooser: LookupChooser,
+    pub(crate) tables: TableReader,
     pub(crate) masks: Masks,
     pub(crate) columns: Columns,
     pub(crate) loss: LossKind,
@@ -68,15 +68,8 @@ impl LookupProvider {
             |(a, y): (&u64, &bool)| layout.choice(precision.top_bits(*a), *y, precision) as u16;
         let indices: Zeroizing<Vec<u16>> =
             Zeroizing::new(masked.iter().zip(&labels).map(index).collect());
-        let (request, pending) = self.chooser.request(&indices, bits).map_err(own_fault)?;
-        channel.send(tag::REQUEST, &request)?;
+        let read = self.tables.read(channel, &indices, bits)?;
         // G6
-        let limit = pending.answer_bytes(WORD_BYTES).map_err(own_fault)?;
-        let answer = channel.receive(tag::ANSWER, limit)?;
-        let read = pending
-            .finish_u48(&answer)
-            .map_err(|e| PeerProblem::message("answer", e))?;
-        let read = Zeroizing::new(read);
         let cross = self.receive_sums(channel, rows)?;
         let one = layout.label_term(ask.fraction_bits) as u64;
         let derivatives: Zeroizing<Vec<u64>> = Zeroizing::new(

@@ -25,7 +25,7 @@ const SEED: u64 = 11;
 const FEATURES: usize = 4;
 
 /// Shaped rows: all zero, all one, and random ones; a one-hot feature at the end.
-fn dataset(rows: usize, seed: u64) -> Dataset {
+pub(super) fn dataset(rows: usize, seed: u64) -> Dataset {
     let mut rng = Randomness::seeded(seed).fork("data", 0).unwrap();
     let mut features: Vec<Feature> = (0..FEATURES - 1)
         .map(|j| Feature {
@@ -93,7 +93,7 @@ coding = "onehot"
     Arc::new(Schema::parse(text, "shaped.toml").unwrap())
 }
 
-fn spec(loss: LossKind, iota: usize, batches: usize) -> JobSpec {
+pub(super) fn spec(loss: LossKind, iota: usize, batches: usize) -> JobSpec {
     let method = Method::Descent {
         rate: 0.4,
         minimum_rate: 0.0,
@@ -124,13 +124,13 @@ fn spec(loss: LossKind, iota: usize, batches: usize) -> JobSpec {
     }
 }
 
-fn houses(parts: &[Dataset]) -> Vec<LocalProvider> {
-    let parts = Parts::new(parts.to_vec(), &Randomness::seeded(SEED)).unwrap();
+pub(super) fn houses_for(parts: &[Dataset], randomness: &Randomness) -> Vec<LocalProvider> {
+    let parts = Parts::new(parts.to_vec(), randomness).unwrap();
     parts.houses(&schema(), "1000".parse().unwrap())
 }
 
 fn run(spec: &JobSpec, parts: &[Dataset]) -> LocalRun {
-    let providers = houses(parts);
+    let providers = houses_for(parts, &Randomness::seeded(SEED));
     local::run(
         spec,
         &providers,

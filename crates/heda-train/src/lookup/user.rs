@@ -2,12 +2,12 @@
 
 use super::{Columns, tag};
 use crate::codec::{WORD_BYTES, to_json, words_from_bytes, words_to_bytes};
-use crate::error::{Blame, JobError, PeerProblem};
+use crate::error::{Blame, JobError};
 use crate::parallel::{Party, RemoteError, ask_all};
 use crate::proposal::Command;
 use heda_blocks::channel::Channel;
+use heda_blocks::lookup::TableOwner;
 use heda_crypto::lattice::{EncryptedMatrix, ZeroPool};
-use heda_crypto::ot::LookupSender;
 use heda_crypto::random::Randomness;
 use heda_learn::fixed::{Domain, Layout, LinkTable, Precision, Scaled, ring};
 use heda_learn::gradient::{Batch, Gradient, GradientSource};
@@ -43,7 +43,7 @@ pub(crate) struct Remote {
     pub(crate) held_out: Option<HeldOut>,
     /// Protects what goes back to the holder of the key.
     pub(crate) zeros: ZeroPool,
-    pub(crate) sender: LookupSender,
+    pub(crate) tables: TableOwner,
     pub(crate) randomness: Randomness,
 }
 
@@ -96,19 +96,14 @@ impl Remote {
         };
         // G4, G5: every row's table, turned by its own mask.
         let bits = ask.table.layout().index_bits(ask.precision);
-        let limit = LookupSender::request_bytes(batch.rows, bits).map_err(own_fault)?;
-        let request = self.channel.receive(tag::REQUEST, limit)?;
         let fill = |row: usize, entries: &mut [u64]| {
             let turned = ask.table.entries_for_mask(r[row]);
             entries.iter_mut().zip(turned).for_each(|(entry, value)| {
                 *entry = s[row].wrapping_add(value as u64);
             });
         };
-        let answer = self
-            .sender
-            .answer_u48(&request, batch.rows, bits, fill)
-            .map_err(|e| PeerProblem::message("request", e))?;
-        self.channel.send(tag::ANSWER, &answer)?;
+        self.tables
+            .serve(&mut self.channel, batch.rows, bits, fill)?;
         self.channel.send(tag::SUMS, &sums)?;
         // G7: what the provider could not know is taken off while it adds up.
         let mut own = known_cross_terms(batch, ask.columns, ask.precision, &s);
@@ -129,11 +124,6 @@ impl Remote {
 /// A weight as an element of the ring.
 pub(super) fn weight(scaled: &Scaled, column: usize) -> u64 {
     ring::from_signed(scaled.weights[column])
-}
-
-/// A failure that no message of the peer can cause.
-pub(super) fn own_fault(error: impl std::fmt::Display) -> RemoteError {
-    RemoteError::Bug(error.to_string())
 }
 
 /// s_i + r_i: bias and published columns, under the mask.
