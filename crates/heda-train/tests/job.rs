@@ -1,0 +1,359 @@
+//! The job from outside: resumed runs, several classes, and everything that can be wrong with a
+//! proposal or a provider. Errors name the provider, nothing hangs.
+#![allow(clippy::unwrap_used)]
+
+use ed25519_dalek::SigningKey;
+use heda_blocks::channel::Channel;
+use heda_crypto::random::Randomness;
+use heda_learn::data::Dataset;
+use heda_learn::fixed::Precision;
+use heda_learn::loss::LossKind;
+use heda_learn::optimise::{Method, Settings, safe_rate};
+use heda_learn::schema::Schema;
+use heda_learn::score;
+use heda_train::error::JobError;
+use heda_train::job::{self, Checkpoint, Choice, JobSpec, Link, Observer, Outcome, Quiet};
+use heda_train::local::{self, Parts};
+use heda_train::proposal::{Engine, JobId, Ranking, Spending};
+use rand_core::Rng;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn schema(classes: &[&str]) -> Arc<Schema> {
+    let quoted: Vec<String> = classes.iter().map(|class| format!("\"{class}\"")).collect();
+    let positive = match classes.len() {
+        2 => format!("positive = {}\n", quoted[1]),
+        _ => String::new(),
+    };
+    let column =
+        |name| format!("[[column]]\nname = \"{name}\"\nkind = \"numeric\"\nbounds = [0.0, 1.0]\n");
+    let text = format!(
+        "format = 1\nname = \"rows\"\n[label]\ncolumn = \"class\"\nclasses = [{}]\n{positive}{}{}",
+        quoted.join(", "),
+        column("a"),
+        column("b"),
+    );
+    Arc::new(Schema::parse(&text, "rows.toml").unwrap())
+}
+
+/// Rows whose class is the part of the unit interval that their first feature lies in.
+fn rows(count: usize, classes: &[&str], seed: u64) -> Dataset {
+    let mut rng = Randomness::seeded(seed).fork("rows", 0).unwrap();
+    let mut draw = || f64::from(rng.next_u32()) / f64::from(u32::MAX);
+    let (mut values, mut labels) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let (a, b) = (draw(), draw());
+        labels.push(((a * classes.len() as f64) as u32).min(classes.len() as u32 - 1));
+        values.extend([a, b]);
+    }
+    let names = classes.iter().map(|class| (*class).to_owned()).collect();
+    Dataset::new(schema(classes).features(), values, labels, names).unwrap()
+}
+
+const TWO: [&str; 2] = ["no", "yes"];
+
+fn spec(classes: &[&str], settings: Settings) -> JobSpec {
+    let positives = match classes.len() {
+        2 => vec![1],
+        more => (0..more as u32).collect(),
+    };
+    JobSpec {
+        job: JobId([1; 16]),
+        dataset: "rows".into(),
+        schema: schema(classes),
+        positives,
+        engine: Engine::Lookup,
+        loss: LossKind::Logistic,
+        precision: Precision::default(),
+        settings,
+        holdout_permille: 200,
+        ranking: Ranking::Agreed {
+            method: score::Method::KruskalWallis,
+        },
+        choice: Choice::Best(1),
+        spending: Some(Spending::Total("2".parse().unwrap())),
+        key_bits: 2048,
+    }
+}
+
+fn lbfgs(max_iterations: u32) -> Settings {
+    Settings {
+        max_iterations,
+        ..Settings::lbfgs(0.01)
+    }
+}
+
+fn run_with(
+    spec: &JobSpec,
+    parts: Vec<Dataset>,
+    observer: &mut dyn Observer,
+    resume: Option<Checkpoint>,
+) -> Result<Outcome, JobError> {
+    let randomness = Randomness::seeded(5);
+    let parts = Parts::new(parts, &randomness).unwrap();
+    let houses = parts.houses(&schema(&TWO), "1000".parse().unwrap());
+    local::run(spec, &houses, &randomness, observer, resume, false).map(|run| run.outcome)
+}
+
+fn two_parts() -> Vec<Dataset> {
+    vec![rows(60, &TWO, 1), rows(80, &TWO, 2)]
+}
+
+/// Keeps the last checkpoint as text, and stops after some.
+struct StopAfter {
+    left: u32,
+    kept: Option<String>,
+}
+
+impl Observer for StopAfter {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String> {
+        self.kept = Some(serde_json::to_string(checkpoint).map_err(|e| e.to_string())?);
+        self.left -= 1;
+        Ok(self.left > 0)
+    }
+}
+
+#[test]
+fn a_resumed_run_ends_where_the_uninterrupted_one_does() {
+    let spec = spec(&TWO, lbfgs(8));
+    let whole = run_with(&spec, two_parts(), &mut Quiet, None).unwrap();
+    let mut observer = StopAfter {
+        left: 3,
+        kept: None,
+    };
+    let stopped = run_with(&spec, two_parts(), &mut observer, None).unwrap_err();
+    assert!(matches!(stopped, JobError::Interrupted));
+    let checkpoint: Checkpoint = serde_json::from_str(&observer.kept.unwrap()).unwrap();
+    assert_eq!(checkpoint.iteration, 3);
+    let resumed = run_with(&spec, two_parts(), &mut Quiet, Some(checkpoint.clone())).unwrap();
+    assert_eq!(resumed.fits[0].beta, whole.fits[0].beta);
+    assert_eq!(resumed.fits[0].histogram, whole.fits[0].histogram);
+    let other = JobSpec {
+        job: JobId([2; 16]),
+        ..spec
+    };
+    let refused = run_with(&other, two_parts(), &mut Quiet, Some(checkpoint)).unwrap_err();
+    assert!(refused.to_string().contains("another job"), "{refused}");
+}
+
+#[test]
+fn several_classes_are_told_apart_one_against_the_rest() {
+    const THREE: [&str; 3] = ["low", "middle", "high"];
+    let spec = JobSpec {
+        choice: Choice::Best(2),
+        spending: None,
+        ..spec(&THREE, lbfgs(12))
+    };
+    let randomness = Randomness::seeded(6);
+    let parts = vec![rows(150, &THREE, 1), rows(150, &THREE, 2)];
+    let parts = Parts::new(parts, &randomness).unwrap();
+    let houses = parts.houses(&schema(&THREE), "1".parse().unwrap());
+    let run = local::run(&spec, &houses, &randomness, &mut Quiet, None, false).unwrap();
+    assert_eq!(run.outcome.fits.len(), 3);
+    assert_eq!(run.outcome.ranking[0].0, 0, "the first feature decides");
+    for (class, fit) in run.outcome.fits.iter().enumerate() {
+        let confusion = fit.histogram.as_ref().unwrap().confusion();
+        assert_eq!(confusion.rows(), 60);
+        // The outer classes are separable by a line, the middle one is not.
+        let accuracy = confusion.accuracy().unwrap();
+        assert!(class == 1 || accuracy > 0.85, "class {class}: {accuracy}");
+    }
+}
+
+#[test]
+fn every_loss_and_optimiser_trains() {
+    for loss in [LossKind::Logistic, LossKind::SquaredHinge, LossKind::Ridge] {
+        let rate = safe_rate(loss, 2, 0.01);
+        let descent = Method::Descent {
+            rate,
+            minimum_rate: 0.0,
+            decay: 0.0,
+            batches: 2,
+        };
+        let nesterov = Method::Nesterov { rate, batches: 1 };
+        for method in [descent, nesterov, Method::Lbfgs { memory: 5 }] {
+            let settings = Settings {
+                method: method.clone(),
+                l2: 0.01,
+                tolerance: 1e-3,
+                max_iterations: 60,
+            };
+            let base = spec(&TWO, settings);
+            let spec = JobSpec {
+                loss,
+                choice: Choice::Best(2),
+                spending: None,
+                ..base
+            };
+            let outcome = run_with(&spec, two_parts(), &mut Quiet, None).unwrap();
+            let accuracy = outcome.fits[0]
+                .histogram
+                .as_ref()
+                .unwrap()
+                .confusion()
+                .accuracy();
+            assert!(accuracy.unwrap() > 0.75, "{loss} {method:?}: {accuracy:?}");
+        }
+    }
+}
+
+fn message(result: Result<Outcome, JobError>) -> String {
+    result.unwrap_err().to_string()
+}
+
+#[test]
+fn too_small_batches_are_refused_by_the_provider_they_would_expose() {
+    let method = Method::Descent {
+        rate: 0.5,
+        minimum_rate: 0.0,
+        decay: 0.0,
+        batches: 30,
+    };
+    let settings = Settings {
+        method,
+        l2: 0.0,
+        tolerance: 0.0,
+        max_iterations: 5,
+    };
+    let refused = message(run_with(
+        &spec(&TWO, settings),
+        two_parts(),
+        &mut Quiet,
+        None,
+    ));
+    assert!(
+        refused.contains("provider-1") && refused.contains("use fewer batches"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_training_that_runs_away_is_stopped_with_the_remedy() {
+    let method = Method::Descent {
+        rate: 1e308,
+        minimum_rate: 0.0,
+        decay: 0.0,
+        batches: 1,
+    };
+    let settings = Settings {
+        method,
+        l2: 0.0,
+        tolerance: 0.0,
+        max_iterations: 20,
+    };
+    let failed = message(run_with(
+        &spec(&TWO, settings),
+        two_parts(),
+        &mut Quiet,
+        None,
+    ));
+    assert!(failed.contains("learning rate"), "{failed}");
+}
+
+#[test]
+fn another_schema_is_refused_with_both_fingerprints() {
+    let other = schema(&["nein", "ja"]);
+    let spec = JobSpec {
+        schema: Arc::clone(&other),
+        ..spec(&TWO, lbfgs(3))
+    };
+    let refused = message(run_with(&spec, two_parts(), &mut Quiet, None));
+    assert!(
+        refused.contains(&other.fingerprint().to_string()),
+        "{refused}"
+    );
+    assert!(
+        refused.contains(&schema(&TWO).fingerprint().to_string()),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_provider_with_one_class_cannot_take_part() {
+    let mixed = rows(60, &TWO, 3);
+    let ones: Vec<usize> = (0..60).filter(|&row| mixed.labels()[row] == 1).collect();
+    let parts = vec![rows(60, &TWO, 1), mixed.select_rows(&ones)];
+    let refused = message(run_with(&spec(&TWO, lbfgs(3)), parts, &mut Quiet, None));
+    assert!(
+        refused.contains("provider-2") && refused.contains("one side of class"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn an_exhausted_budget_releases_nothing() {
+    let randomness = Randomness::seeded(5);
+    let parts = Parts::new(two_parts(), &randomness).unwrap();
+    let houses = parts.houses(&schema(&TWO), "1".parse().unwrap());
+    let spec = spec(&TWO, lbfgs(3));
+    let failed = local::run(&spec, &houses, &randomness, &mut Quiet, None, false);
+    let failed = failed.unwrap_err().to_string();
+    assert!(failed.contains("limit 1"), "{failed}");
+}
+
+#[test]
+fn iota_beyond_the_features_is_refused_before_anything_is_encrypted() {
+    let spec = JobSpec {
+        choice: Choice::Best(3),
+        ..spec(&TWO, lbfgs(3))
+    };
+    let refused = message(run_with(&spec, two_parts(), &mut Quiet, None));
+    assert!(refused.contains("choose 0 to 2"), "{refused}");
+}
+
+/// Runs a job with one provider that behaves as told.
+fn with_impostor(behave: impl FnOnce(Channel) + Send) -> String {
+    let mut rng = Randomness::seeded(1).fork("identity", 0).unwrap();
+    let identity = SigningKey::generate(&mut rng).verifying_key();
+    let (user, end) = Channel::pair(Duration::from_millis(300));
+    let links = vec![Link {
+        name: "impostor".into(),
+        identity,
+        channel: user,
+    }];
+    std::thread::scope(|scope| {
+        scope.spawn(move || behave(end));
+        let randomness = Randomness::seeded(2);
+        job::run(&spec(&TWO, lbfgs(3)), links, &randomness, &mut Quiet, None)
+            .unwrap_err()
+            .to_string()
+    })
+}
+
+#[test]
+fn nonsense_silence_and_departure_name_the_provider() {
+    let nonsense = with_impostor(|mut channel| {
+        channel.receive(0x01, 1 << 20).unwrap();
+        channel.send(0x02, b"{\"rows\": -1}").unwrap();
+    });
+    assert!(
+        nonsense.starts_with("provider impostor: its message \"acceptance\""),
+        "{nonsense}"
+    );
+    let other_tag = with_impostor(|mut channel| {
+        channel.receive(0x01, 1 << 20).unwrap();
+        channel.send(0x55, b"").unwrap();
+    });
+    assert!(
+        other_tag.contains("impostor") && other_tag.contains("message 85"),
+        "{other_tag}"
+    );
+    let gone = with_impostor(drop);
+    assert!(
+        gone.contains("impostor") && gone.contains("closed"),
+        "{gone}"
+    );
+    let silent = with_impostor(|_channel| std::thread::sleep(Duration::from_secs(1)));
+    assert!(
+        silent.contains("impostor") && silent.contains("did not answer"),
+        "{silent}"
+    );
+    let greedy = with_impostor(|mut channel| {
+        channel.receive(0x01, 1 << 20).unwrap();
+        channel.send(0x02, &vec![b' '; 2 << 20]).unwrap();
+    });
+    assert!(
+        greedy.contains("impostor") && greedy.contains("at most"),
+        "{greedy}"
+    );
+}
