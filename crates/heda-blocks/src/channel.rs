@@ -33,6 +33,9 @@ pub enum WireError {
         /// What the protocol allows here.
         limit: usize,
     },
+    /// The peer broke the rules of the transport, for example by repeating a piece of a message.
+    #[error("the peer broke the rules of the transport: {0}")]
+    Malformed(String),
 }
 
 /// Why a message could not be exchanged. All but our own misuse blame the peer or the network.

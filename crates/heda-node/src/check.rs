@@ -1,0 +1,190 @@
+//! `provider check`: finds what is wrong before anyone connects.
+//!
+//! Every part is looked at even when another one fails, so that one run shows everything. Nothing
+//! leaves the machine and nothing in the ledger changes but its version.
+
+use crate::clock::{Clock, Timestamp};
+use crate::config::ProviderConfig;
+use crate::identity::Identity;
+use crate::ledger::Ledger;
+use crate::provider_data::ProviderData;
+use crate::trust::{Trust, own_certificate_is_current};
+use serde::Serialize;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What was found about one part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// As it should be.
+    Good,
+    /// It works, but someone should look at it.
+    Warning,
+    /// It does not work.
+    Bad,
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Which part.
+    pub part: &'static str,
+    /// How it is.
+    pub verdict: Verdict,
+    /// In words, with the remedy.
+    pub words: String,
+}
+
+impl Finding {
+    fn good(part: &'static str, words: impl Into<String>) -> Self {
+        Self::new(part, Verdict::Good, words)
+    }
+
+    fn new(part: &'static str, verdict: Verdict, words: impl Into<String>) -> Self {
+        let words = words.into();
+        Self {
+            part,
+            verdict,
+            words,
+        }
+    }
+
+    fn bad(part: &'static str, cause: impl std::fmt::Display) -> Self {
+        Self::new(part, Verdict::Bad, cause.to_string())
+    }
+}
+
+/// A certificate that expires within this time deserves a warning.
+const RENEW_BEFORE: Duration = Duration::from_secs(30 * 86_400);
+/// No clock of a working machine shows less: 2024-01-01.
+const EARLIEST: Timestamp = Timestamp(1_704_067_200);
+
+/// Looks at everything that a configuration names.
+pub fn check(config: &ProviderConfig, clock: &Arc<dyn Clock>) -> Vec<Finding> {
+    let mut findings = vec![check_clock(clock.now())];
+    findings.extend(check_identity(config, clock.now()));
+    findings.push(check_peers(config));
+    findings.push(check_port("port", config.listen));
+    findings.extend(config.metrics.map(check_metrics));
+    findings.push(check_store(config, clock));
+    findings.extend(check_data(config));
+    findings
+}
+
+fn check_clock(now: Timestamp) -> Finding {
+    if now < EARLIEST {
+        let words = "the clock shows a time long ago; certificates and daily limits need it right";
+        return Finding::bad("clock", words);
+    }
+    Finding::good("clock", format!("{} seconds since 1970", now.0))
+}
+
+fn check_identity(config: &ProviderConfig, now: Timestamp) -> Vec<Finding> {
+    let identity = match Identity::load(&config.identity) {
+        Ok(identity) => identity,
+        Err(cause) => return vec![Finding::bad("identity", cause)],
+    };
+    let known = Finding::good("identity", identity.fingerprint().to_string());
+    let soon = Timestamp(now.0 + RENEW_BEFORE.as_secs());
+    let dates = match (
+        own_certificate_is_current(&identity, now),
+        own_certificate_is_current(&identity, soon),
+    ) {
+        (None, _) => Finding::good("certificate", "signed by an authority"),
+        (Some(false), _) => Finding::bad(
+            "certificate",
+            "not within its dates; run `heda init --renew`, the fingerprint stays",
+        ),
+        (_, Some(false)) => Finding::new(
+            "certificate",
+            Verdict::Warning,
+            "expires within 30 days; run `heda init --renew`, the fingerprint stays",
+        ),
+        _ => Finding::good("certificate", "valid for 30 days and more"),
+    };
+    vec![known, dates]
+}
+
+fn check_peers(config: &ProviderConfig) -> Finding {
+    let peers = match config.trusted_peers() {
+        Ok(peers) => peers,
+        Err(cause) => return Finding::bad("peers", cause),
+    };
+    if peers.is_empty() {
+        let words = "no [[allow]] entry: nobody can connect";
+        return Finding::new("peers", Verdict::Warning, words);
+    }
+    let count = peers.len();
+    match Trust::new(peers) {
+        Ok(_) => Finding::good("peers", format!("{count} may connect")),
+        Err(cause) => Finding::bad("peers", cause),
+    }
+}
+
+fn check_port(part: &'static str, address: SocketAddr) -> Finding {
+    match TcpListener::bind(address) {
+        Ok(_) => Finding::good(part, format!("{address} is free")),
+        Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => Finding::new(
+            part,
+            Verdict::Warning,
+            format!("{address} is in use; fine if this provider runs already"),
+        ),
+        Err(cause) => Finding::bad(part, format!("cannot listen on {address}: {cause}")),
+    }
+}
+
+fn check_metrics(address: SocketAddr) -> Finding {
+    if !address.ip().is_loopback() {
+        return Finding::new(
+            "metrics",
+            Verdict::Warning,
+            format!("{address} is not a local address: others can read the metrics"),
+        );
+    }
+    check_port("metrics", address)
+}
+
+fn check_store(config: &ProviderConfig, clock: &Arc<dyn Clock>) -> Finding {
+    let opened = std::fs::create_dir_all(&config.store)
+        .map_err(|e| e.to_string())
+        .and_then(|()| {
+            Ledger::open(&config.ledger_path(), Arc::clone(clock)).map_err(|e| e.to_string())
+        });
+    let ledger = match opened {
+        Ok(ledger) => ledger,
+        Err(cause) => return Finding::bad("store", cause),
+    };
+    match ledger.today() {
+        Ok(day) if day > clock.now().day() => Finding::new(
+            "store",
+            Verdict::Warning,
+            "the ledger has seen a later day than the clock shows: the clock went back; limits \
+             count by the later day",
+        ),
+        Ok(_) => Finding::good("store", "the ledger can be written"),
+        Err(cause) => Finding::bad("store", cause),
+    }
+}
+
+fn check_data(config: &ProviderConfig) -> Vec<Finding> {
+    let data = match ProviderData::load(config) {
+        Ok(data) => data,
+        Err(cause) => return vec![Finding::bad("data", cause)],
+    };
+    let rows = data.rows();
+    let least = config.limits.rows_per_batch_min.get();
+    let size = if (rows as u64) < least {
+        let words = format!("{rows} rows, but a batch needs {least}: every job would be refused");
+        Finding::bad("data", words)
+    } else {
+        Finding::good(
+            "data",
+            format!("{rows} rows fit the schema {}", data.fingerprint()),
+        )
+    };
+    let notes = data.warnings().iter();
+    let notes = notes.map(|words| Finding::new("data", Verdict::Warning, words.clone()));
+    std::iter::once(size).chain(notes).collect()
+}

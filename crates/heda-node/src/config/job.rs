@@ -1,0 +1,357 @@
+//! `job.toml`: what a data user wants trained, with whom, and at which price in privacy.
+
+use super::values::{Iota, Name, NotNegative, Seconds, Share};
+use super::{ConfigError, beside, read, repeated};
+use crate::client::RemoteProvider;
+use crate::fingerprint::Fingerprint;
+use crate::identity::load_certificates;
+use crate::policy::{DataFacts, JobRequest, Published};
+use crate::trust::{Recognition, TrustedPeer};
+use heda_dp::account::Mechanism;
+use heda_dp::epsilon::Epsilon;
+use heda_learn::loss::LossKind;
+use heda_learn::optimise::Method;
+use heda_learn::score;
+use serde::Deserialize;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+/// A data user's job.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobConfig {
+    /// Folder made by `heda init`.
+    pub identity: PathBuf,
+    /// The schema that all parties agreed on.
+    pub schema: PathBuf,
+    /// What the providers call their data.
+    pub data_set: Name,
+    /// Certificate of a private authority, for providers that are `certified_as` something.
+    pub authority: Option<PathBuf>,
+    /// `lookup` or `paper`.
+    #[serde(default = "default_engine")]
+    pub engine: Engine,
+    /// How many features are encrypted, the best by the ranking; the others are published.
+    pub iota: Option<Iota>,
+    /// Or which features are encrypted, by name; the others are published.
+    pub encrypt: Option<Vec<String>>,
+    /// How features are ranked, when `iota` is a number.
+    #[serde(default)]
+    pub ranking: score::Method,
+    /// What publishing may cost, for all published columns of a row together. No default.
+    pub epsilon: Option<Epsilon>,
+    /// How columns are published.
+    #[serde(default = "default_mechanism")]
+    pub mechanism: Mechanism,
+    /// What is minimised.
+    #[serde(default)]
+    pub loss: LossKind,
+    /// How the model is improved, and in how many batches.
+    #[serde(default = "default_optimiser")]
+    pub optimiser: Method,
+    /// Iterations at most, of each model.
+    pub iterations: NonZeroU32,
+    /// Training ends when no component of the gradient is larger.
+    #[serde(default = "default_tolerance")]
+    pub tolerance: NotNegative,
+    /// Strength of the L2 regularisation.
+    #[serde(default = "default_regularisation")]
+    pub regularisation: NotNegative,
+    /// A fixed seed makes the run reproducible and unprotected: for tests only.
+    pub seed: Option<u64>,
+    /// Share of the rows that is kept for evaluation.
+    #[serde(default = "default_held_out")]
+    pub held_out: Share,
+    /// What to do when a provider is lost.
+    #[serde(default)]
+    pub on_loss: OnLoss,
+    /// How long to wait.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+    /// With whom.
+    #[serde(rename = "provider")]
+    pub providers: Vec<ProviderEntry>,
+}
+
+/// Which engine computes gradients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// Masked scores and an oblivious table.
+    Lookup,
+    /// The paper's Algorithm 5, with its leaks.
+    Paper,
+}
+
+impl Engine {
+    /// Its name in files and ledgers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lookup => "lookup",
+            Self::Paper => "paper",
+        }
+    }
+}
+
+/// What to do when a provider is lost and does not come back in time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnLoss {
+    /// Wait, then stop; `--resume` goes on.
+    #[default]
+    Wait,
+    /// Go on with the others, with new masks; the report says so.
+    Continue,
+}
+
+/// How long to wait, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Timeouts {
+    /// For one connection.
+    pub connect_seconds: Seconds,
+    /// For an answer in a session.
+    pub answer_seconds: Seconds,
+    /// For a provider that was lost to come back.
+    pub loss_seconds: Seconds,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect_seconds: Seconds::of(20),
+            answer_seconds: Seconds::of(300),
+            loss_seconds: Seconds::of(600),
+        }
+    }
+}
+
+/// One provider of the job.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderEntry {
+    /// What to call it.
+    pub name: Name,
+    /// Host and port.
+    pub address: String,
+    /// Its fingerprint, as its `heda init` printed it.
+    pub fingerprint: Option<Fingerprint>,
+    /// Or the name in its certificate of the authority.
+    pub certified_as: Option<String>,
+}
+
+fn default_engine() -> Engine {
+    Engine::Lookup
+}
+
+fn default_mechanism() -> Mechanism {
+    Mechanism::Laplace
+}
+
+fn default_optimiser() -> Method {
+    Method::Lbfgs { memory: 10 }
+}
+
+fn default_tolerance() -> NotNegative {
+    NotNegative::of(1e-4)
+}
+
+fn default_regularisation() -> NotNegative {
+    NotNegative::of(0.01)
+}
+
+fn default_held_out() -> Share {
+    Share::of(0.2)
+}
+
+impl JobConfig {
+    /// Reads and checks a file.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let mut config: Self = read(path)?;
+        config
+            .check()
+            .map_err(|problem| ConfigError::Contradiction {
+                path: path.to_owned(),
+                problem,
+            })?;
+        config.identity = beside(path, &config.identity);
+        config.schema = beside(path, &config.schema);
+        config.authority = config.authority.map(|authority| beside(path, &authority));
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.providers.is_empty() {
+            return Err("a job needs at least one [[provider]]".into());
+        }
+        if let Some(name) = repeated(self.providers.iter().map(|p| &p.name)) {
+            return Err(format!("two [[provider]] entries are called {name}"));
+        }
+        let fingerprints = self.providers.iter().filter_map(|p| p.fingerprint);
+        if let Some(fingerprint) = repeated(fingerprints) {
+            return Err(format!("two [[provider]] entries have {fingerprint}"));
+        }
+        for provider in &self.providers {
+            match (&provider.fingerprint, &provider.certified_as) {
+                (Some(_), None) => {}
+                (None, Some(_)) if self.authority.is_some() => {}
+                (None, Some(_)) => {
+                    return Err(format!(
+                        "{}: `certified_as` needs the certificate of an `authority`",
+                        provider.name
+                    ));
+                }
+                _ => {
+                    return Err(format!(
+                        "{}: give either `fingerprint` or `certified_as`",
+                        provider.name
+                    ));
+                }
+            }
+        }
+        match (&self.iota, &self.encrypt) {
+            (Some(_), None) | (None, Some(_)) => {}
+            _ => return Err("give either `iota` or `encrypt`".into()),
+        }
+        if self.encrypt.as_ref().is_some_and(Vec::is_empty) && self.epsilon.is_none() {
+            return Err("nothing is encrypted, so everything is published: give `epsilon`".into());
+        }
+        if matches!(self.iota, Some(Iota::Best(_))) && self.epsilon.is_none() {
+            return Err(
+                "with `iota` below the number of features the others are published: give \
+                 `epsilon`, or `iota = \"all\"` to publish nothing"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
+    /// The held-out share in thousandths.
+    pub fn holdout_permille(&self) -> u32 {
+        (self.held_out.get() * 1000.0).round() as u32
+    }
+
+    /// What a provider would be asked for, as far as it is known before the ranking.
+    pub fn request(&self, facts: &DataFacts, provider: Fingerprint) -> JobRequest {
+        let features = facts.features.len() as u64;
+        let published = match (&self.encrypt, self.iota) {
+            _ if self.epsilon.is_none() => Published::Any(0),
+            (Some(encrypted), _) => {
+                let open = facts.features.iter().filter(|f| !encrypted.contains(f));
+                Published::Named(open.cloned().collect())
+            }
+            (None, Some(Iota::Best(iota))) => Published::Any(features.saturating_sub(iota)),
+            _ => Published::Any(0),
+        };
+        let fingerprints = self.providers.iter().filter_map(|p| p.fingerprint);
+        JobRequest {
+            job: "preview".into(),
+            schema: facts.schema.clone(),
+            engine: self.engine.name().into(),
+            features: facts.features.clone(),
+            published,
+            epsilon: self.epsilon,
+            mechanism: self.mechanism,
+            iterations: u64::from(self.iterations.get()),
+            batch_rows: Some(facts.training_rows / self.optimiser.batches().max(1) as u64),
+            co_providers: fingerprints.filter(|f| *f != provider).collect(),
+        }
+    }
+
+    /// The providers, in the form that the client connects to.
+    pub fn remote_providers(&self) -> Result<Vec<RemoteProvider>, ConfigError> {
+        let authority = match &self.authority {
+            Some(path) => load_certificates(path)?.into_iter().next(),
+            None => None,
+        };
+        let remotes = self.providers.iter().filter_map(|provider| {
+            let recognition = match (provider.fingerprint, &provider.certified_as) {
+                (Some(fingerprint), _) => Recognition::Fingerprint(fingerprint),
+                (None, Some(name)) => Recognition::Certified {
+                    authority: authority.clone()?,
+                    name: name.clone(),
+                },
+                (None, None) => return None,
+            };
+            Some(RemoteProvider {
+                address: provider.address.clone(),
+                peer: TrustedPeer {
+                    label: provider.name.to_string(),
+                    recognition,
+                },
+            })
+        });
+        Ok(remotes.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = include_str!("../../tests/files/job.toml");
+
+    fn load(text: &str) -> Result<JobConfig, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.toml");
+        std::fs::write(&path, text).unwrap();
+        JobConfig::load(&path).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_sample_is_read() {
+        let config = load(GOOD).unwrap();
+        assert_eq!(config.iota, Some(Iota::Best(5)));
+        assert_eq!(config.epsilon, Some("1.5".parse().unwrap()));
+        assert_eq!(config.on_loss, OnLoss::Wait);
+        assert_eq!(config.optimiser, Method::Lbfgs { memory: 10 });
+        assert_eq!(config.holdout_permille(), 200);
+        assert_eq!(config.remote_providers().unwrap().len(), 2);
+        assert!(config.schema.is_absolute());
+    }
+
+    #[test]
+    fn errors_name_the_line_and_the_reason() {
+        for (from, to, word) in [
+            ("iterations = 40", "iterations = 0", "nonzero"),
+            ("iterations = 40", "iteration = 40", "unknown field"),
+            ("iota = 5", "iota = \"some\"", "a number of features"),
+            ("iota = 5", "iota = -1", "a number of features"),
+            ("epsilon = 1.5", "epsilon = 0", "zero"),
+            ("name = \"lbfgs\"", "name = \"magic\"", "magic"),
+            ("held_out = 0.2", "held_out = 1.0", "below 1"),
+            ("engine = \"lookup\"", "engine = \"magic\"", "magic"),
+            (
+                "answer_seconds = 60",
+                "answer_seconds = 0",
+                "between 1 and a week",
+            ),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let error = load(&GOOD.replacen(from, to, 1)).unwrap_err();
+            assert!(error.contains("line ") && error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn there_is_no_default_epsilon() {
+        let without = GOOD.replacen("epsilon = 1.5\n", "", 1);
+        assert!(load(&without).unwrap_err().contains("give `epsilon`"));
+        let all = without.replacen("iota = 5", "iota = \"all\"", 1);
+        assert_eq!(load(&all).unwrap().epsilon, None);
+    }
+
+    #[test]
+    fn contradictions_are_found() {
+        let both = GOOD.replacen("iota = 5", "iota = 5\nencrypt = [\"age\"]", 1);
+        assert!(
+            load(&both)
+                .unwrap_err()
+                .contains("either `iota` or `encrypt`")
+        );
+        let twice = GOOD.replacen("name = \"hospital-b\"", "name = \"hospital-a\"", 1);
+        assert!(load(&twice).unwrap_err().contains("hospital-a"));
+        let nobody = GOOD.split("[[provider]]").next().unwrap();
+        assert!(load(nobody).unwrap_err().contains("provider"));
+    }
+}

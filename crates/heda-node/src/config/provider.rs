@@ -1,0 +1,331 @@
+//! `provider.toml`: what a provider offers, to whom, and how much of it.
+
+use super::values::{Name, Positive, Seconds};
+use super::{ConfigError, beside, read, repeated};
+use crate::fingerprint::Fingerprint;
+use crate::identity::load_certificates;
+use crate::trust::{Recognition, TrustedPeer};
+use heda_dp::account::Mechanism;
+use heda_dp::epsilon::Epsilon;
+use serde::Deserialize;
+use std::net::SocketAddr;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+/// The provider's configuration.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProviderConfig {
+    /// Folder made by `heda init`.
+    pub identity: PathBuf,
+    /// What the data set is called; its budget in the ledger goes by this name.
+    pub data_set: Name,
+    /// The rows, CSV or Parquet.
+    pub data: PathBuf,
+    /// The schema that all parties agreed on.
+    pub schema: PathBuf,
+    /// Address and port for data users.
+    pub listen: SocketAddr,
+    /// Local address and port for Prometheus.
+    pub metrics: Option<SocketAddr>,
+    /// Folder for the ledger and for what jobs need after a restart.
+    pub store: PathBuf,
+    /// Certificate of a private authority, for peers that are `certified_as` something.
+    pub authority: Option<PathBuf>,
+    /// Who may ask.
+    #[serde(default, rename = "allow")]
+    pub allowed: Vec<AllowedPeer>,
+    /// Other providers that this one knows to be real.
+    #[serde(default, rename = "known_provider")]
+    pub known_providers: Vec<KnownProvider>,
+    /// How much.
+    pub limits: LimitsConfig,
+    /// Reproducible randomness, which protects nothing: for tests with public data.
+    pub reproducible: Option<Reproducible>,
+}
+
+/// Randomness that can be repeated, as in a run where all parties share one process.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reproducible {
+    /// The seed of the run.
+    pub seed: u64,
+    /// This party's name in the run.
+    pub party: Name,
+}
+
+/// A data user that may ask.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllowedPeer {
+    /// What to call it.
+    pub name: Name,
+    /// Its fingerprint, as its `heda init` printed it.
+    pub fingerprint: Option<Fingerprint>,
+    /// Or the name in its certificate of the authority.
+    pub certified_as: Option<String>,
+    /// The columns it may use; all when not given.
+    pub columns: Option<Vec<String>>,
+}
+
+/// Exactly one way of recognising a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecognitionConfig<'a> {
+    /// By its key.
+    Fingerprint(Fingerprint),
+    /// By its name in a certificate of the authority.
+    CertifiedAs(&'a str),
+}
+
+impl AllowedPeer {
+    fn recognition(&self) -> Option<RecognitionConfig<'_>> {
+        match (&self.fingerprint, &self.certified_as) {
+            (Some(fingerprint), None) => Some(RecognitionConfig::Fingerprint(*fingerprint)),
+            (None, Some(name)) => Some(RecognitionConfig::CertifiedAs(name)),
+            _ => None,
+        }
+    }
+}
+
+/// Another provider that this one knows.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KnownProvider {
+    /// What to call it.
+    pub name: Name,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+}
+
+/// What jobs may use up. What has no default must be decided by the operator.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LimitsConfig {
+    /// ε that may be spent on the data set in all, by everybody together. Without it nothing is
+    /// ever published.
+    pub epsilon_total: Option<Epsilon>,
+    /// The fewest rows that an iteration may be about.
+    pub rows_per_batch_min: NonZeroU64,
+    /// Iterations in one job.
+    pub iterations_per_job: NonZeroU64,
+    /// Iterations on one day, by everybody together.
+    pub iterations_per_day: NonZeroU64,
+    /// How many of the other providers in a job must be known ones.
+    pub known_co_providers_min: u64,
+    /// Numbers that a job may learn for each unknown value of this provider.
+    pub revealed_per_unknown_max: Positive,
+    /// Engines; `paper` only when named here.
+    #[serde(default = "default_engines")]
+    pub engines: Vec<String>,
+    /// Ways of publishing; only `laplace` has a proven ε for linked rows.
+    #[serde(default = "default_mechanisms")]
+    pub mechanisms: Vec<Mechanism>,
+    /// Jobs at once.
+    #[serde(default = "default_jobs")]
+    pub concurrent_jobs: NonZeroU64,
+    /// Jobs at once of one data user.
+    #[serde(default = "default_jobs_per_peer")]
+    pub concurrent_jobs_per_peer: NonZeroU64,
+    /// How long to wait for a data user's answer.
+    #[serde(default = "default_answer")]
+    pub answer_seconds: Seconds,
+    /// How long jobs may go on after the wish to stop.
+    #[serde(default = "default_grace")]
+    pub stop_grace_seconds: Seconds,
+}
+
+fn default_engines() -> Vec<String> {
+    vec!["lookup".into()]
+}
+
+fn default_mechanisms() -> Vec<Mechanism> {
+    vec![Mechanism::Laplace]
+}
+
+fn default_jobs() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add(3)
+}
+
+fn default_jobs_per_peer() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add(1)
+}
+
+fn default_answer() -> Seconds {
+    Seconds::of(300)
+}
+
+fn default_grace() -> Seconds {
+    Seconds::of(60)
+}
+
+/// Engines that exist.
+const ENGINES: [&str; 2] = ["lookup", "paper"];
+
+impl ProviderConfig {
+    /// Reads and checks a file.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let mut config: Self = read(path)?;
+        config
+            .check()
+            .map_err(|problem| ConfigError::Contradiction {
+                path: path.to_owned(),
+                problem,
+            })?;
+        for place in [
+            &mut config.identity,
+            &mut config.data,
+            &mut config.schema,
+            &mut config.store,
+        ] {
+            *place = beside(path, place);
+        }
+        config.authority = config.authority.map(|authority| beside(path, &authority));
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if let Some(name) = repeated(self.allowed.iter().map(|peer| &peer.name)) {
+            return Err(format!("two [[allow]] entries are called {name}"));
+        }
+        let fingerprints = self.allowed.iter().filter_map(|peer| peer.fingerprint);
+        if let Some(fingerprint) = repeated(fingerprints) {
+            return Err(format!("two [[allow]] entries have {fingerprint}"));
+        }
+        if let Some(known) = repeated(self.known_providers.iter().map(|p| p.fingerprint)) {
+            return Err(format!("two [[known_provider]] entries have {known}"));
+        }
+        for peer in &self.allowed {
+            match peer.recognition() {
+                None => {
+                    return Err(format!(
+                        "{}: give either `fingerprint` or `certified_as`",
+                        peer.name
+                    ));
+                }
+                Some(RecognitionConfig::CertifiedAs(_)) if self.authority.is_none() => {
+                    return Err(format!(
+                        "{}: `certified_as` needs the certificate of an `authority`",
+                        peer.name
+                    ));
+                }
+                Some(_) => {}
+            }
+        }
+        if self.limits.known_co_providers_min > self.known_providers.len() as u64 {
+            return Err(format!(
+                "known_co_providers_min is {}, but only {} [[known_provider]] entries are given, \
+                 so every job would be refused",
+                self.limits.known_co_providers_min,
+                self.known_providers.len()
+            ));
+        }
+        let unknown = |engine: &&String| !ENGINES.contains(&engine.as_str());
+        match self.limits.engines.iter().find(unknown) {
+            Some(engine) => Err(format!(
+                "no engine is called {engine}; there are {ENGINES:?}"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The data users that may connect, for TLS.
+    pub fn trusted_peers(&self) -> Result<Vec<TrustedPeer>, ConfigError> {
+        let authority = match &self.authority {
+            Some(path) => load_certificates(path)?.into_iter().next(),
+            None => None,
+        };
+        let peers = self.allowed.iter().filter_map(|peer| {
+            let recognition = match peer.recognition()? {
+                RecognitionConfig::Fingerprint(fingerprint) => {
+                    Recognition::Fingerprint(fingerprint)
+                }
+                RecognitionConfig::CertifiedAs(name) => Recognition::Certified {
+                    authority: authority.clone()?,
+                    name: name.to_owned(),
+                },
+            };
+            Some(TrustedPeer {
+                label: peer.name.to_string(),
+                recognition,
+            })
+        });
+        Ok(peers.collect())
+    }
+
+    /// Where the ledger lies.
+    pub fn ledger_path(&self) -> PathBuf {
+        self.store.join("ledger.sqlite")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = include_str!("../../tests/files/provider.toml");
+
+    fn load(text: &str) -> Result<ProviderConfig, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("provider.toml");
+        std::fs::write(&path, text).unwrap();
+        ProviderConfig::load(&path).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn the_sample_is_read_with_paths_beside_it() {
+        let config = load(GOOD).unwrap();
+        assert!(config.data.is_absolute() && config.data.ends_with("ward.csv"));
+        assert_eq!(config.limits.engines, ["lookup"]);
+        assert_eq!(config.limits.mechanisms, [Mechanism::Laplace]);
+        assert_eq!(config.trusted_peers().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn errors_name_the_line_and_the_reason() {
+        for (from, to, line, word) in [
+            ("data_set", "dataset", "line 2", "dataset"),
+            (
+                "epsilon_total = 2.5",
+                "epsilon_total = -1",
+                "line ",
+                "negative",
+            ),
+            (
+                "rows_per_batch_min = 50",
+                "rows_per_batch_min = 0",
+                "line ",
+                "nonzero",
+            ),
+            ("127.0.0.1:9464", "here", "line ", "address"),
+            (
+                "sha256:0000",
+                "sha256:000",
+                "line ",
+                "64 hexadecimal digits",
+            ),
+            ("max = 0.2", "max = nan", "line ", "above 0"),
+        ] {
+            assert!(GOOD.contains(from), "{from}");
+            let error = load(&GOOD.replacen(from, to, 1)).unwrap_err();
+            assert!(error.contains(line) && error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_found() {
+        let no_way = GOOD.replacen(
+            "name = \"university\"",
+            "name = \"u\"\ncertified_as = \"u\"",
+            1,
+        );
+        assert!(load(&no_way).unwrap_err().contains("either"));
+        let too_many = GOOD.replacen("providers_min = 1", "providers_min = 3", 1);
+        assert!(
+            load(&too_many)
+                .unwrap_err()
+                .contains("every job would be refused")
+        );
+        let engine = format!("{GOOD}\nengines = [\"magic\"]");
+        assert!(load(&engine).unwrap_err().contains("magic"));
+    }
+}

@@ -1,0 +1,194 @@
+//! Values that are checked while a file is read, so that an error points at its line.
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
+use std::time::Duration;
+
+/// A finite number above zero.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Positive(f64);
+
+impl Positive {
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Positive {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let value = f64::deserialize(from)?;
+        if value.is_finite() && value > 0.0 {
+            return Ok(Self(value));
+        }
+        Err(D::Error::custom(format!("{value} is not a number above 0")))
+    }
+}
+
+/// A share of a whole: at least 0, below 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Share(f64);
+
+impl Share {
+    /// For defaults in the code.
+    pub(super) const fn of(value: f64) -> Self {
+        Self(value)
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let value = f64::deserialize(from)?;
+        if (0.0..1.0).contains(&value) {
+            return Ok(Self(value));
+        }
+        Err(D::Error::custom(format!(
+            "{value} is not at least 0 and below 1"
+        )))
+    }
+}
+
+/// A number that is zero or more, such as the strength of a regularisation.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct NotNegative(f64);
+
+impl NotNegative {
+    /// For defaults in the code.
+    pub(super) const fn of(value: f64) -> Self {
+        Self(value)
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for NotNegative {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let value = f64::deserialize(from)?;
+        if value.is_finite() && value >= 0.0 {
+            return Ok(Self(value));
+        }
+        Err(D::Error::custom(format!(
+            "{value} is not a number of at least 0"
+        )))
+    }
+}
+
+/// Whole seconds, from one to a week.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seconds(u64);
+
+impl Seconds {
+    /// For defaults in the code.
+    pub(super) const fn of(seconds: u64) -> Self {
+        Self(seconds)
+    }
+
+    /// As a duration.
+    pub fn duration(self) -> Duration {
+        Duration::from_secs(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        match u64::deserialize(from)? {
+            seconds @ 1..=604_800 => Ok(Self(seconds)),
+            other => Err(D::Error::custom(format!(
+                "{other} seconds are not between 1 and a week"
+            ))),
+        }
+    }
+}
+
+/// What a party is called in a file: something that fits into a log line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name(String);
+
+impl Name {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        let fits = (1..=100).contains(&text.chars().count())
+            && text.trim() == text
+            && !text.contains(char::is_control);
+        if fits {
+            return Ok(Self(text));
+        }
+        Err(D::Error::custom(
+            "a name has 1 to 100 characters, none of them invisible",
+        ))
+    }
+}
+
+/// How many features are encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Iota {
+    /// All of them, so that nothing is published.
+    All,
+    /// This many, the best ones.
+    Best(u64),
+}
+
+impl<'de> Deserialize<'de> for Iota {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let word = WordOrNumber {
+            word: "all",
+            meaning: "`all` or a number of features",
+        };
+        let number = from.deserialize_any(word)?;
+        Ok(number.map_or(Self::All, Self::Best))
+    }
+}
+
+/// Reads one certain word as `None`, or a number.
+struct WordOrNumber {
+    word: &'static str,
+    meaning: &'static str,
+}
+
+impl Visitor<'_> for WordOrNumber {
+    type Value = Option<u64>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.meaning)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Option<u64>, E> {
+        if text == self.word {
+            return Ok(None);
+        }
+        Err(E::custom(format!("expected {}", self.meaning)))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Option<u64>, E> {
+        Ok(Some(number))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Option<u64>, E> {
+        let number = u64::try_from(number);
+        number
+            .map(Some)
+            .map_err(|_| E::custom(format!("expected {}", self.meaning)))
+    }
+}

@@ -1,0 +1,192 @@
+//! The provider's server: one port for peers, one local port for metrics.
+
+use crate::clock::Clock;
+use crate::frame::CHUNK_LIMIT;
+use crate::identity::Identity;
+use crate::listener::{ConnectionLimits, Gate};
+use crate::metrics::{Metrics, serve_metrics};
+use crate::service::{Router, SERVICE, Sessions};
+use crate::session::{SessionHandler, SessionLimits};
+use crate::stop::StopSignal;
+use crate::trust::{TlsSetupError, Trust, server_tls};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
+use tonic_health::ServingStatus;
+
+/// What a daemon needs to run.
+#[derive(Debug)]
+pub struct DaemonSettings {
+    /// Who this provider is.
+    pub identity: Identity,
+    /// Who may connect.
+    pub trust: Arc<Trust>,
+    /// Where the time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// The port for peers.
+    pub listen: SocketAddr,
+    /// The port for metrics, if any.
+    pub metrics: Option<SocketAddr>,
+    /// Bounds on connections.
+    pub connections: ConnectionLimits,
+    /// Bounds on sessions.
+    pub sessions: SessionLimits,
+    /// How long sessions may go on after the wish to stop.
+    pub stop_grace: Duration,
+}
+
+/// Why the daemon does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsSetupError),
+    /// A port is taken or not ours.
+    #[error("cannot listen on {address}: {cause}")]
+    Listen {
+        /// The address of the configuration.
+        address: SocketAddr,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// The server failed while it ran.
+    #[error("the server failed: {0}")]
+    Serve(#[from] tonic::transport::Error),
+    /// Some sessions did not end in time after the wish to stop.
+    #[error("{0} sessions had not ended {1:?} after the wish to stop; their jobs can be resumed")]
+    Abandoned(u64, Duration),
+}
+
+/// HTTP/2 windows: enough for 100 Mbit/s at half a second, and for several chunks in flight.
+pub(crate) const STREAM_WINDOW: u32 = 8 << 20;
+pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
+/// A peer whose machine is gone is noticed after these two together.
+pub(crate) const PING_INTERVAL: Duration = Duration::from_secs(15);
+pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(20);
+
+/// A daemon whose ports are bound.
+pub struct Daemon {
+    settings: DaemonSettings,
+    tls: TlsAcceptor,
+    listener: TcpListener,
+    metrics_listener: Option<TcpListener>,
+    metrics: Arc<Metrics>,
+}
+
+impl Daemon {
+    /// Binds the ports.
+    pub async fn bind(
+        settings: DaemonSettings,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, DaemonError> {
+        let tls = server_tls(&settings.identity, &settings.trust, &settings.clock)?;
+        let listener = bind(settings.listen).await?;
+        let metrics_listener = match settings.metrics {
+            Some(address) => Some(bind(address).await?),
+            None => None,
+        };
+        Ok(Self {
+            tls: TlsAcceptor::from(Arc::new(tls)),
+            settings,
+            listener,
+            metrics_listener,
+            metrics,
+        })
+    }
+
+    /// The address that peers connect to.
+    pub fn address(&self) -> SocketAddr {
+        let bound = self.listener.local_addr();
+        bound.unwrap_or(self.settings.listen)
+    }
+
+    /// The address of the metrics, if there is one.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics_listener.as_ref()?.local_addr().ok()
+    }
+
+    /// Serves until the signal, then lets sessions come to a good point.
+    pub async fn run(
+        self,
+        handler: Arc<dyn SessionHandler>,
+        stop: StopSignal,
+    ) -> Result<(), DaemonError> {
+        let metrics = Arc::clone(&self.metrics);
+        let grace = self.settings.stop_grace;
+        if let Some(listener) = self.metrics_listener {
+            tokio::spawn(serve_metrics(listener, Arc::clone(&metrics), stop.clone()));
+        }
+        let gate = Arc::new(Gate::new(
+            self.tls,
+            self.settings.trust,
+            self.settings.clock,
+            self.settings.connections,
+            Arc::clone(&metrics),
+        ));
+        let (admitted, incoming) = tokio::sync::mpsc::channel(16);
+        tokio::spawn(gate.run(self.listener, admitted, stop.clone()));
+        let sessions = Sessions::new(
+            handler,
+            self.settings.sessions,
+            Arc::clone(&metrics),
+            stop.clone(),
+        );
+        let (health, health_service) = tonic_health::server::health_reporter();
+        health
+            .set_service_status(SERVICE, ServingStatus::Serving)
+            .await;
+        let router = Router {
+            sessions: Arc::new(sessions),
+            health: health_service,
+        };
+        let mut stopping = stop.clone();
+        let serving = server().serve_with_incoming_shutdown(
+            router,
+            ReceiverStream::new(incoming),
+            async move {
+                stopping.wait().await;
+                tracing::info!("stopping");
+            },
+        );
+        tokio::select! {
+            served = serving => served?,
+            () = after(stop, grace) => {}
+        }
+        match metrics.running() {
+            0 => Ok(()),
+            left => Err(DaemonError::Abandoned(left, grace)),
+        }
+    }
+}
+
+impl std::fmt::Debug for Daemon {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Daemon")
+            .field("address", &self.address())
+            .finish_non_exhaustive()
+    }
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, DaemonError> {
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|cause| DaemonError::Listen { address, cause })
+}
+
+async fn after(mut stop: StopSignal, grace: Duration) {
+    stop.wait().await;
+    tokio::time::sleep(grace).await;
+}
+
+fn server() -> tonic::transport::Server {
+    tonic::transport::Server::builder()
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(CHUNK_LIMIT as u32)
+        .max_concurrent_streams(16)
+        .http2_max_header_list_size(16 << 10)
+        .http2_keepalive_interval(Some(PING_INTERVAL))
+        .http2_keepalive_timeout(Some(PING_PATIENCE))
+}

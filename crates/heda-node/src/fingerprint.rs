@@ -1,0 +1,136 @@
+//! The name by which parties know each other: SHA-256 of a public key.
+//!
+//! A fingerprint covers the DER encoding of the certificate's SubjectPublicKeyInfo, not the whole
+//! certificate. So a certificate can be renewed, or signed by an authority, and the fingerprint
+//! that peers have pinned stays the same as long as the key does.
+
+use ed25519_dalek::VerifyingKey;
+use rustls::pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
+use rustls::server::ParsedCertificate;
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::str::FromStr;
+
+const PREFIX: &str = "sha256:";
+
+/// What stands before the 32 bytes of an Ed25519 key in a SubjectPublicKeyInfo (RFC 8410).
+const ED25519_PREFIX: [u8; 12] = [
+    0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00,
+];
+
+/// The Ed25519 key of a certificate, if it has one.
+pub(crate) fn ed25519_key(certificate: &CertificateDer<'_>) -> Option<VerifyingKey> {
+    let parsed = ParsedCertificate::try_from(certificate).ok()?;
+    let key = parsed.subject_public_key_info();
+    let bytes = key.as_ref().strip_prefix(&ED25519_PREFIX)?;
+    VerifyingKey::from_bytes(bytes.try_into().ok()?).ok()
+}
+
+/// SHA-256 of a SubjectPublicKeyInfo in DER.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// The fingerprint of a public key.
+    pub fn of_key(key: &SubjectPublicKeyInfoDer<'_>) -> Self {
+        Self(Sha256::digest(key.as_ref()).into())
+    }
+
+    /// The fingerprint of an identity key.
+    pub fn of_identity(key: &VerifyingKey) -> Self {
+        let info = [&ED25519_PREFIX[..], key.as_bytes()].concat();
+        Self::of_key(&info.into())
+    }
+
+    /// The fingerprint of the key in a certificate. Says nothing about its validity.
+    pub fn of_certificate(certificate: &CertificateDer<'_>) -> Result<Self, rustls::Error> {
+        let parsed = ParsedCertificate::try_from(certificate)?;
+        Ok(Self::of_key(&parsed.subject_public_key_info()))
+    }
+
+    /// The 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(PREFIX)?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A text that is no fingerprint.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a fingerprint is `sha256:` and 64 hexadecimal digits, as `heda init` prints it")]
+pub struct NoFingerprint;
+
+impl FromStr for Fingerprint {
+    type Err = NoFingerprint;
+
+    fn from_str(text: &str) -> Result<Self, NoFingerprint> {
+        let digits = text.strip_prefix(PREFIX).ok_or(NoFingerprint)?;
+        if digits.len() != 64 || !digits.is_ascii() {
+            return Err(NoFingerprint);
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
+            *byte = 16 * hex_digit(pair[0])? + hex_digit(pair[1])?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+fn hex_digit(digit: u8) -> Result<u8, NoFingerprint> {
+    let value = char::from(digit).to_digit(16).ok_or(NoFingerprint)?;
+    u8::try_from(value).map_err(|_| NoFingerprint)
+}
+
+impl serde::Serialize for Fingerprint {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Fingerprint {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_bytes_are_the_same_fingerprint() {
+        let one = Fingerprint(std::array::from_fn(|i| i as u8 * 7));
+        assert_eq!(one.to_string().parse(), Ok(one));
+        assert_eq!(one.to_string().len(), 7 + 64);
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        let good = Fingerprint([0xab; 32]).to_string();
+        for bad in [
+            "",
+            "sha256:",
+            &good[7..],
+            &good[..70],
+            &format!("{good}0"),
+            &good.replacen("ab", "g0", 1),
+            &good.replacen("ab", "+1", 1),
+            &good.replacen("ab", "é", 1),
+        ] {
+            assert_eq!(bad.parse::<Fingerprint>(), Err(NoFingerprint), "{bad}");
+        }
+    }
+}

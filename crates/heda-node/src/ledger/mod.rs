@@ -1,0 +1,467 @@
+//! The provider's ledger: every job, release and refusal, written durably before anything leaves.
+//!
+//! One SQLite file in write-ahead mode with full synchronisation. Every change is one IMMEDIATE
+//! transaction, so that budgets hold across threads and processes, and across a crash at any
+//! moment. A release is paid for first; its content is stored before it is sent, and the same job
+//! gets the same content again without paying twice.
+
+mod report;
+mod schema;
+#[cfg(test)]
+mod tests;
+
+pub use report::{
+    BudgetReport, JobReport, LedgerReader, RefusalReport, ReleaseReport, StatusReport,
+};
+pub use schema::LEDGER_VERSION;
+
+use crate::clock::{Clock, Day, Timestamp};
+use crate::files;
+use crate::fingerprint::Fingerprint;
+use heda_dp::account::{Charge, Receipt};
+use heda_dp::epsilon::Epsilon;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
+use rusqlite::{ErrorCode, params};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Why the ledger did not do as asked. Nothing may leave the house then.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The file cannot be made or read.
+    #[error("the ledger {path}: {cause}")]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// No room on the disk.
+    #[error("the disk is full: the ledger could not be written, so nothing was released")]
+    DiskFull,
+    /// Another process held the ledger for too long.
+    #[error("another process keeps the ledger locked; nothing was released")]
+    Locked,
+    /// SQLite failed otherwise.
+    #[error("the ledger failed: {0}")]
+    Sqlite(rusqlite::Error),
+    /// Written by a later version of this program.
+    #[error("the ledger has version {found}, this program knows {known}; use a newer program")]
+    FromTheFuture {
+        /// The file's.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// What is stored makes no sense.
+    #[error("the ledger holds something unreadable: {0}; restore it from a backup")]
+    Damaged(String),
+    /// The budget does not reach.
+    #[error(
+        "epsilon {asked} was asked, {spent} of {total} are spent for this data set; nothing was \
+         released"
+    )]
+    Exhausted {
+        /// What the release would cost.
+        asked: Epsilon,
+        /// What is spent.
+        spent: String,
+        /// What may be spent in all.
+        total: Epsilon,
+    },
+    /// A job came back with other terms.
+    #[error("job {0} was opened on other terms; start a new job to change them")]
+    OtherTerms(String),
+    /// A job came back with another release.
+    #[error("job {0} paid for another release; start a new job to change it")]
+    OtherRelease(String),
+    /// A job that was never opened, or is over.
+    #[error("job {0} is not open")]
+    NotOpen(String),
+    /// The job had all its iterations.
+    #[error("job {job} had {limit} iterations, as many as a job may have")]
+    JobIterations {
+        /// Which job.
+        job: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// The day had all its iterations.
+    #[error("the data set had {0} iterations today (UTC), as many as a day may have")]
+    DayIterations(u64),
+}
+
+impl From<rusqlite::Error> for LedgerError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::DiskFull,
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
+            _ => Self::Sqlite(error),
+        }
+    }
+}
+
+impl LedgerError {
+    /// Whether this is a refusal by budget or limits, and not a failure.
+    pub fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Exhausted { .. }
+                | Self::OtherTerms(_)
+                | Self::OtherRelease(_)
+                | Self::NotOpen(_)
+                | Self::JobIterations { .. }
+                | Self::DayIterations(_)
+        )
+    }
+}
+
+/// Which job of which data user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobKey {
+    /// The data user.
+    pub peer: Fingerprint,
+    /// The job's name, chosen by the data user.
+    pub id: String,
+}
+
+/// What a job is about, agreed when it is opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobTerms {
+    /// What the configuration calls the data user.
+    pub label: String,
+    /// The data set whose budget it uses.
+    pub data_set: String,
+    /// The engine.
+    pub engine: String,
+    /// The whole request, as text: a job that comes back must bring the same.
+    pub request: String,
+}
+
+/// Limits on iterations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IterationLimits {
+    /// In one job.
+    pub per_job: u64,
+    /// On one data set and day.
+    pub per_day: u64,
+}
+
+/// What the budget bought.
+#[derive(Debug)]
+pub enum Purchase {
+    /// Paid, nothing has left yet: make the release and store it.
+    Paid(Receipt),
+    /// Paid and made before: send this again.
+    Stored(Vec<u8>),
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobEnd {
+    /// With a model.
+    Finished,
+    /// Without one, for good.
+    Failed,
+}
+
+/// The ledger, open for writing.
+#[derive(Debug)]
+pub struct Ledger {
+    connection: Mutex<Connection>,
+    clock: Arc<dyn Clock>,
+}
+
+/// How long to wait for another process that writes.
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+
+impl Ledger {
+    /// Opens the ledger, makes it if it is not there, and brings it to the current version.
+    pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, LedgerError> {
+        let file = |cause| LedgerError::File {
+            path: path.to_owned(),
+            cause,
+        };
+        // Made by us first, so that nobody else can ever read it; SQLite gives the files beside
+        // it the same permissions.
+        match files::create_secret(path, b"") {
+            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(file(e)),
+            _ => {}
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(LOCK_PATIENCE)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "foreign_keys", "ON")?;
+        schema::migrate(&mut connection)?;
+        Ok(Self {
+            connection: Mutex::new(connection),
+            clock,
+        })
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        // A panic elsewhere rolled its transaction back: the connection is sound.
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs one change: all of it is durable when this returns, or nothing of it happened.
+    fn change<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>, Timestamp) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        let mut connection = self.connection();
+        let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let now = advance_clock(&change, self.clock.now())?;
+        let result = work(&change, now)?;
+        change.commit()?;
+        Ok(result)
+    }
+
+    /// Opens a job, or finds it open on the same terms. Returns the iterations it has had.
+    pub fn open_job(&self, job: &JobKey, terms: &JobTerms) -> Result<u64, LedgerError> {
+        self.change(|change, now| {
+            let known: Option<(String, String, u64)> = change
+                .query_row(
+                    "SELECT terms, state, iterations FROM jobs WHERE peer = ?1 AND id = ?2",
+                    params![job.peer.to_string(), job.id],
+                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+                )
+                .optional()?;
+            match known {
+                Some((request, ..)) if request != terms.request => {
+                    Err(LedgerError::OtherTerms(job.id.clone()))
+                }
+                Some((_, state, _)) if state == "failed" => {
+                    Err(LedgerError::NotOpen(job.id.clone()))
+                }
+                Some((_, _, iterations)) => Ok(iterations),
+                None => insert_job(change, job, terms, now).map(|()| 0),
+            }
+        })
+    }
+
+    /// Counts an iteration whose result is about to leave.
+    pub fn count_iteration(
+        &self,
+        job: &JobKey,
+        data_set: &str,
+        limits: IterationLimits,
+    ) -> Result<u64, LedgerError> {
+        self.change(|change, now| {
+            let in_job: Option<u64> = change
+                .query_row(
+                    "UPDATE jobs SET iterations = iterations + 1
+                     WHERE peer = ?1 AND id = ?2 AND state = 'open' RETURNING iterations",
+                    params![job.peer.to_string(), job.id],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            let in_job = in_job.ok_or_else(|| LedgerError::NotOpen(job.id.clone()))?;
+            if in_job > limits.per_job {
+                return Err(LedgerError::JobIterations {
+                    job: job.id.clone(),
+                    limit: limits.per_job,
+                });
+            }
+            let today: u64 = change.query_row(
+                "INSERT INTO days VALUES (?1, ?2, 1)
+                 ON CONFLICT DO UPDATE SET iterations = iterations + 1 RETURNING iterations",
+                params![now.day().0, data_set],
+                |row| row.get(0),
+            )?;
+            if today > limits.per_day {
+                return Err(LedgerError::DayIterations(limits.per_day));
+            }
+            Ok(in_job)
+        })
+    }
+
+    /// Pays for a job's release, once.
+    pub fn buy(
+        &self,
+        job: &JobKey,
+        data_set: &str,
+        charge: Charge,
+        total: Epsilon,
+    ) -> Result<Purchase, LedgerError> {
+        let written = serde_json::to_string(&charge)
+            .map_err(|e| LedgerError::Damaged(format!("a charge: {e}")))?;
+        let stored = self.change(|change, now| {
+            if let Some((paid, content)) = find_release(change, job)? {
+                if paid != written {
+                    return Err(LedgerError::OtherRelease(job.id.clone()));
+                }
+                return Ok(content);
+            }
+            let asked = charge.total();
+            let spent = spent_billionths(change, data_set)?;
+            let left = total.billionths().saturating_sub(spent);
+            if asked.billionths() > left {
+                return Err(LedgerError::Exhausted {
+                    asked,
+                    spent: decimal(spent),
+                    total,
+                });
+            }
+            insert_release(change, job, data_set, &written, asked, now).map(|()| None)
+        })?;
+        Ok(match stored {
+            Some(content) => Purchase::Stored(content),
+            None => Purchase::Paid(Receipt::for_recorded_charge(charge)),
+        })
+    }
+
+    /// Stores the content of a paid release before it leaves; returns its SHA-256. What is stored
+    /// once is never changed.
+    pub fn store_release(&self, job: &JobKey, content: &[u8]) -> Result<[u8; 32], LedgerError> {
+        let hash: [u8; 32] = Sha256::digest(content).into();
+        self.change(|change, _| {
+            let stored = change.execute(
+                "UPDATE releases SET content = ?3, sha256 = ?4
+                 WHERE peer = ?1 AND job = ?2 AND content IS NULL",
+                params![job.peer.to_string(), job.id, content, hash],
+            )?;
+            match stored {
+                1 => Ok(hash),
+                _ => Err(LedgerError::OtherRelease(job.id.clone())),
+            }
+        })
+    }
+
+    /// Ends a job.
+    pub fn end_job(&self, job: &JobKey, end: JobEnd) -> Result<(), LedgerError> {
+        let state = match end {
+            JobEnd::Finished => "finished",
+            JobEnd::Failed => "failed",
+        };
+        self.change(|change, now| {
+            change.execute(
+                "UPDATE jobs SET state = ?3, ended = ?4 WHERE peer = ?1 AND id = ?2",
+                params![job.peer.to_string(), job.id, state, now.0],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Notes that something was refused, and why.
+    pub fn refuse(&self, job: &JobKey, label: &str, reason: &str) -> Result<(), LedgerError> {
+        let reason: String = reason.chars().take(2000).collect();
+        self.change(|change, now| {
+            change.execute(
+                "INSERT INTO refusals (at, peer, label, job, reason) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![now.0, job.peer.to_string(), label, job.id, reason],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// The day that limits count by: today, or the latest day ever seen if the clock went back.
+    pub fn today(&self) -> Result<Day, LedgerError> {
+        self.change(|_, now| Ok(now.day()))
+    }
+}
+
+/// A clock that goes back would give a day's iterations twice: time in the ledger never does.
+fn advance_clock(change: &Transaction<'_>, now: Timestamp) -> Result<Timestamp, LedgerError> {
+    let seen: u64 = change.query_row(
+        "UPDATE clock SET seen = max(seen, ?1) RETURNING seen",
+        [now.0],
+        |row| row.get(0),
+    )?;
+    Ok(Timestamp(seen))
+}
+
+fn insert_job(
+    change: &Transaction<'_>,
+    job: &JobKey,
+    terms: &JobTerms,
+    now: Timestamp,
+) -> Result<(), LedgerError> {
+    change.execute(
+        "INSERT INTO jobs (peer, id, label, data_set, engine, terms, opened, state)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open')",
+        params![
+            job.peer.to_string(),
+            job.id,
+            terms.label,
+            terms.data_set,
+            terms.engine,
+            terms.request,
+            now.0
+        ],
+    )?;
+    Ok(())
+}
+
+type StoredRelease = (String, Option<Vec<u8>>);
+
+fn find_release(
+    change: &Transaction<'_>,
+    job: &JobKey,
+) -> Result<Option<StoredRelease>, LedgerError> {
+    let found = change
+        .query_row(
+            "SELECT charge, content FROM releases WHERE peer = ?1 AND job = ?2",
+            params![job.peer.to_string(), job.id],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .optional()?;
+    Ok(found)
+}
+
+fn insert_release(
+    change: &Transaction<'_>,
+    job: &JobKey,
+    data_set: &str,
+    charge: &str,
+    asked: Epsilon,
+    now: Timestamp,
+) -> Result<(), LedgerError> {
+    let open: bool = change.query_row(
+        "SELECT count(*) FROM jobs WHERE peer = ?1 AND id = ?2 AND state = 'open'",
+        params![job.peer.to_string(), job.id],
+        |row| row.get::<_, u64>(0).map(|n| n == 1),
+    )?;
+    if !open {
+        return Err(LedgerError::NotOpen(job.id.clone()));
+    }
+    change.execute(
+        "INSERT INTO releases (peer, job, data_set, charge, billionths, paid)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![
+            job.peer.to_string(),
+            job.id,
+            data_set,
+            charge,
+            asked.billionths(),
+            now.0
+        ],
+    )?;
+    Ok(())
+}
+
+/// The sum of everything paid for a data set. Exact: billionths are whole numbers.
+fn spent_billionths(connection: &Connection, data_set: &str) -> Result<u64, LedgerError> {
+    let spent = connection.query_row(
+        "SELECT coalesce(sum(billionths), 0) FROM releases WHERE data_set = ?1",
+        [data_set],
+        |row| row.get(0),
+    )?;
+    Ok(spent)
+}
+
+/// Billionths as the decimal that people write, zero included.
+fn decimal(billionths: u64) -> String {
+    let text = format!(
+        "{}.{:09}",
+        billionths / 1_000_000_000,
+        billionths % 1_000_000_000
+    );
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

@@ -1,0 +1,224 @@
+//! What the ledger says, for `provider status` and `provider budget`.
+
+use super::{Ledger, LedgerError, decimal, schema, spent_billionths};
+use crate::clock::{Day, Timestamp};
+use heda_dp::account::Charge;
+use heda_dp::epsilon::Epsilon;
+use rusqlite::{Connection, OpenFlags, params};
+use serde::Serialize;
+use std::path::Path;
+
+/// One release.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReleaseReport {
+    /// The data user's fingerprint.
+    pub peer: String,
+    /// Its job.
+    pub job: String,
+    /// When it was paid.
+    pub paid: Timestamp,
+    /// Mechanism and ε by column.
+    pub charge: Charge,
+    /// SHA-256 of what was released, if it was made.
+    pub sha256: Option<String>,
+}
+
+/// The budget of a data set and what it was spent on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BudgetReport {
+    /// The data set.
+    pub data_set: String,
+    /// ε that may be spent in all, as a decimal.
+    pub epsilon_total: String,
+    /// ε that is spent, as a decimal.
+    pub epsilon_spent: String,
+    /// ε that is left, as a decimal.
+    pub epsilon_left: String,
+    /// What it was spent on, oldest first.
+    pub releases: Vec<ReleaseReport>,
+}
+
+/// One job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct JobReport {
+    /// The data user's fingerprint.
+    pub peer: String,
+    /// What the configuration called it.
+    pub label: String,
+    /// The job.
+    pub job: String,
+    /// Its data set.
+    pub data_set: String,
+    /// Its engine.
+    pub engine: String,
+    /// When it was opened.
+    pub opened: Timestamp,
+    /// When it ended, if it did.
+    pub ended: Option<Timestamp>,
+    /// `open`, `finished` or `failed`.
+    pub state: String,
+    /// Iterations whose results left.
+    pub iterations: u64,
+}
+
+/// One refusal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RefusalReport {
+    /// When.
+    pub at: Timestamp,
+    /// The data user's fingerprint.
+    pub peer: String,
+    /// What the configuration called it.
+    pub label: String,
+    /// The job.
+    pub job: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StatusReport {
+    /// The latest day seen (UTC), which limits count by.
+    pub day: Day,
+    /// Iterations served on that day, for the data set.
+    pub iterations_today: u64,
+    /// The latest jobs, newest first.
+    pub jobs: Vec<JobReport>,
+    /// The latest refusals, newest first.
+    pub refusals: Vec<RefusalReport>,
+}
+
+/// A ledger that is only read, also while the daemon writes.
+#[derive(Debug)]
+pub struct LedgerReader(Connection);
+
+/// At most this many jobs and refusals are listed.
+const LISTED: u32 = 1000;
+
+impl LedgerReader {
+    /// Opens the file for reading; it must be there and of a known version.
+    pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(super::LOCK_PATIENCE)?;
+        schema::version(&connection)?;
+        Ok(Self(connection))
+    }
+
+    /// The budget of a data set.
+    pub fn budget(&self, data_set: &str, total: Epsilon) -> Result<BudgetReport, LedgerError> {
+        budget(&self.0, data_set, total)
+    }
+
+    /// Jobs and refusals.
+    pub fn status(&self, data_set: &str) -> Result<StatusReport, LedgerError> {
+        status(&self.0, data_set)
+    }
+}
+
+impl Ledger {
+    /// The budget of a data set.
+    pub fn budget(&self, data_set: &str, total: Epsilon) -> Result<BudgetReport, LedgerError> {
+        budget(&self.connection(), data_set, total)
+    }
+
+    /// Jobs and refusals.
+    pub fn status(&self, data_set: &str) -> Result<StatusReport, LedgerError> {
+        status(&self.connection(), data_set)
+    }
+
+    /// ε spent on a data set, in billionths.
+    pub fn spent_billionths(&self, data_set: &str) -> Result<u64, LedgerError> {
+        spent_billionths(&self.connection(), data_set)
+    }
+}
+
+fn budget(
+    connection: &Connection,
+    data_set: &str,
+    total: Epsilon,
+) -> Result<BudgetReport, LedgerError> {
+    let spent = spent_billionths(connection, data_set)?;
+    let mut query = connection.prepare(
+        "SELECT peer, job, paid, charge, hex(sha256) FROM releases WHERE data_set = ?1
+         ORDER BY paid, rowid",
+    )?;
+    let rows = query.query_map([data_set], |row| {
+        let written: String = row.get(3)?;
+        let hash: String = row.get(4)?;
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, written, hash))
+    })?;
+    let releases = rows.map(|row| {
+        let (peer, job, paid, written, hash) = row?;
+        let charge: Charge =
+            serde_json::from_str(&written).map_err(|e| LedgerError::Damaged(e.to_string()))?;
+        Ok(ReleaseReport {
+            peer,
+            job,
+            paid: Timestamp(paid),
+            charge,
+            sha256: (!hash.is_empty()).then(|| hash.to_lowercase()),
+        })
+    });
+    Ok(BudgetReport {
+        data_set: data_set.to_owned(),
+        epsilon_total: total.to_string(),
+        epsilon_spent: decimal(spent),
+        epsilon_left: decimal(total.billionths().saturating_sub(spent)),
+        releases: releases.collect::<Result<_, LedgerError>>()?,
+    })
+}
+
+fn status(connection: &Connection, data_set: &str) -> Result<StatusReport, LedgerError> {
+    let seen = connection.query_row("SELECT seen FROM clock", [], |row| row.get(0))?;
+    let day = Timestamp(seen).day();
+    let iterations_today = connection.query_row(
+        "SELECT coalesce(sum(iterations), 0) FROM days WHERE day = ?1 AND data_set = ?2",
+        params![day.0, data_set],
+        |row| row.get(0),
+    )?;
+    Ok(StatusReport {
+        day,
+        iterations_today,
+        jobs: jobs(connection)?,
+        refusals: refusals(connection)?,
+    })
+}
+
+fn jobs(connection: &Connection) -> Result<Vec<JobReport>, LedgerError> {
+    let mut query = connection.prepare(
+        "SELECT peer, label, id, data_set, engine, opened, ended, state, iterations FROM jobs
+         ORDER BY opened DESC, rowid DESC LIMIT ?1",
+    )?;
+    let rows = query.query_map([LISTED], |row| {
+        Ok(JobReport {
+            peer: row.get(0)?,
+            label: row.get(1)?,
+            job: row.get(2)?,
+            data_set: row.get(3)?,
+            engine: row.get(4)?,
+            opened: Timestamp(row.get(5)?),
+            ended: row.get::<_, Option<u64>>(6)?.map(Timestamp),
+            state: row.get(7)?,
+            iterations: row.get(8)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn refusals(connection: &Connection) -> Result<Vec<RefusalReport>, LedgerError> {
+    let mut query = connection.prepare(
+        "SELECT at, peer, label, job, reason FROM refusals ORDER BY number DESC LIMIT ?1",
+    )?;
+    let rows = query.query_map([LISTED], |row| {
+        Ok(RefusalReport {
+            at: Timestamp(row.get(0)?),
+            peer: row.get(1)?,
+            label: row.get(2)?,
+            job: row.get(3)?,
+            reason: row.get(4)?,
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,83 @@
+//! The tables, and how an older file becomes a current one.
+
+use super::LedgerError;
+use rusqlite::{Connection, TransactionBehavior};
+
+/// Step i brings a file from version i to version i + 1. Steps are only ever added.
+const MIGRATIONS: [&str; 1] = ["
+CREATE TABLE clock (
+    id   INTEGER PRIMARY KEY CHECK (id = 0),
+    seen INTEGER NOT NULL                    -- the latest time ever seen, Unix seconds
+) STRICT;
+INSERT INTO clock VALUES (0, 0);
+CREATE TABLE jobs (
+    peer       TEXT NOT NULL,                -- fingerprint of the data user
+    id         TEXT NOT NULL,                -- chosen by the data user
+    label      TEXT NOT NULL,                -- what the configuration calls the data user
+    data_set   TEXT NOT NULL,
+    engine     TEXT NOT NULL,
+    terms      TEXT NOT NULL,                -- the agreed request; a job cannot change it
+    opened     INTEGER NOT NULL,
+    ended      INTEGER,
+    state      TEXT NOT NULL CHECK (state IN ('open', 'finished', 'failed')),
+    iterations INTEGER NOT NULL DEFAULT 0 CHECK (iterations >= 0),
+    PRIMARY KEY (peer, id)
+) STRICT;
+CREATE TABLE releases (
+    peer       TEXT NOT NULL,
+    job        TEXT NOT NULL,
+    data_set   TEXT NOT NULL,
+    charge     TEXT NOT NULL,                -- mechanism and epsilon by column, JSON
+    billionths INTEGER NOT NULL CHECK (billionths > 0),
+    paid       INTEGER NOT NULL,
+    sha256     BLOB,                         -- of content; both are null until it is stored
+    content    BLOB,
+    PRIMARY KEY (peer, job),
+    FOREIGN KEY (peer, job) REFERENCES jobs (peer, id)
+) STRICT;
+CREATE INDEX releases_by_data_set ON releases (data_set);
+CREATE TABLE refusals (
+    number INTEGER PRIMARY KEY,
+    at     INTEGER NOT NULL,
+    peer   TEXT NOT NULL,
+    label  TEXT NOT NULL,
+    job    TEXT NOT NULL,
+    reason TEXT NOT NULL
+) STRICT;
+CREATE TABLE days (
+    day        INTEGER NOT NULL,
+    data_set   TEXT NOT NULL,
+    iterations INTEGER NOT NULL CHECK (iterations >= 0),
+    PRIMARY KEY (day, data_set)
+) STRICT;
+"];
+
+/// The version that this program writes.
+pub const LEDGER_VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// Brings the file to the current version, one step a transaction.
+pub(super) fn migrate(connection: &mut Connection) -> Result<(), LedgerError> {
+    loop {
+        // Two processes may open a new ledger at once: the version is read under the lock.
+        let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version = version(&step)?;
+        let Some(sql) = MIGRATIONS.get(version as usize) else {
+            return Ok(());
+        };
+        step.execute_batch(sql)?;
+        step.pragma_update(None, "user_version", version + 1)?;
+        step.commit()?;
+    }
+}
+
+/// The version of the file; one from a later program is refused.
+pub(super) fn version(connection: &Connection) -> Result<u32, LedgerError> {
+    let version: u32 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if version > LEDGER_VERSION {
+        return Err(LedgerError::FromTheFuture {
+            found: version,
+            known: LEDGER_VERSION,
+        });
+    }
+    Ok(version)
+}

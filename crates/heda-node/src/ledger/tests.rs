@@ -1,0 +1,398 @@
+//! The ledger against a model: what is spent, what is served again, and what a failure leaves.
+
+use super::*;
+use crate::clock::ManualClock;
+use heda_dp::account::{ColumnCharge, Mechanism};
+use rustls::pki_types::SubjectPublicKeyInfoDer;
+
+fn epsilon(text: &str) -> Epsilon {
+    text.parse().unwrap()
+}
+
+fn charge(each: &str, columns: usize) -> Charge {
+    let column = |i| ColumnCharge {
+        name: format!("c{i}"),
+        epsilon: epsilon(each),
+    };
+    Charge::new(Mechanism::Laplace, (0..columns).map(column).collect()).unwrap()
+}
+
+fn peer(name: &str) -> Fingerprint {
+    Fingerprint::of_key(&SubjectPublicKeyInfoDer::from(name.as_bytes().to_vec()))
+}
+
+fn key(id: &str) -> JobKey {
+    JobKey {
+        peer: peer("user"),
+        id: id.into(),
+    }
+}
+
+fn terms(request: &str) -> JobTerms {
+    JobTerms {
+        label: "user".into(),
+        data_set: "ward".into(),
+        engine: "lookup".into(),
+        request: request.into(),
+    }
+}
+
+const DAY: u64 = 86_400;
+const START: Timestamp = Timestamp(20_000 * DAY);
+
+struct Bench {
+    folder: tempfile::TempDir,
+    clock: Arc<ManualClock>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            clock: Arc::new(ManualClock::at(START)),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("ledger.sqlite")
+    }
+
+    fn ledger(&self) -> Ledger {
+        Ledger::open(&self.path(), Arc::clone(&self.clock) as _).unwrap()
+    }
+
+    fn with_job(&self, id: &str) -> Ledger {
+        let ledger = self.ledger();
+        ledger.open_job(&key(id), &terms("same")).unwrap();
+        ledger
+    }
+}
+
+fn spent(ledger: &Ledger) -> u64 {
+    ledger.spent_billionths("ward").unwrap()
+}
+
+#[test]
+fn a_release_is_paid_once_stored_and_served_again() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    let buy = |ledger: &Ledger| ledger.buy(&key("a"), "ward", charge("0.1", 3), epsilon("1"));
+    assert!(matches!(buy(&ledger), Ok(Purchase::Paid(_))));
+    drop(ledger);
+    // A crash between payment and release: paid already, so there is a receipt again.
+    let ledger = bench.ledger();
+    assert!(matches!(buy(&ledger), Ok(Purchase::Paid(_))));
+    let hash = ledger.store_release(&key("a"), b"noisy").unwrap();
+    let Ok(Purchase::Stored(content)) = buy(&ledger) else {
+        panic!("the stored release must be served");
+    };
+    assert_eq!(content, b"noisy");
+    assert_eq!(spent(&ledger), 300_000_000);
+    let report = ledger.budget("ward", epsilon("1")).unwrap();
+    assert_eq!(report.epsilon_left, "0.7");
+    let [release] = report.releases.as_slice() else {
+        panic!("one release");
+    };
+    let hex: String = hash.iter().map(|b| format!("{b:02x}")).collect();
+    assert_eq!(release.sha256.as_deref(), Some(hex.as_str()));
+    assert_eq!(release.charge, charge("0.1", 3));
+}
+
+#[test]
+fn what_is_stored_never_changes() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    let unpaid = ledger.store_release(&key("a"), b"early");
+    assert!(matches!(unpaid, Err(LedgerError::OtherRelease(_))));
+    ledger
+        .buy(&key("a"), "ward", charge("0.1", 1), epsilon("1"))
+        .unwrap();
+    ledger.store_release(&key("a"), b"one").unwrap();
+    let again = ledger.store_release(&key("a"), b"two");
+    assert!(matches!(again, Err(LedgerError::OtherRelease(_))));
+    let other = ledger.buy(&key("a"), "ward", charge("0.2", 1), epsilon("1"));
+    assert!(matches!(other, Err(LedgerError::OtherRelease(_))));
+    assert_eq!(spent(&ledger), 100_000_000);
+}
+
+#[test]
+fn the_budget_is_exact_to_the_last_billionth() {
+    let bench = Bench::new();
+    let ledger = bench.ledger();
+    for (id, fits) in [("a", true), ("b", true), ("c", true), ("d", false)] {
+        ledger.open_job(&key(id), &terms("same")).unwrap();
+        let bought = ledger.buy(&key(id), "ward", charge("0.1", 1), epsilon("0.3"));
+        assert_eq!(bought.is_ok(), fits, "{id}");
+    }
+    let refused = ledger.buy(&key("d"), "ward", charge("0.000000001", 1), epsilon("0.3"));
+    let words = refused.unwrap_err().to_string();
+    assert!(words.contains("0.3 of 0.3 are spent"), "{words}");
+    // Another data set has its own budget.
+    let other = ledger.buy(&key("d"), "other", charge("0.3", 1), epsilon("0.3"));
+    assert!(other.is_ok());
+}
+
+#[test]
+fn many_threads_with_their_own_connections_cannot_overspend() {
+    let bench = Bench::new();
+    bench.ledger();
+    let won: usize = std::thread::scope(|scope| {
+        let tries: Vec<_> = (0..8)
+            .map(|thread| {
+                let bench = &bench;
+                scope.spawn(move || {
+                    let ledger = bench.ledger();
+                    let attempt = |i: usize| {
+                        let key = key(&format!("{thread}-{i}"));
+                        ledger.open_job(&key, &terms("same")).unwrap();
+                        ledger
+                            .buy(&key, "ward", charge("0.1", 1), epsilon("1.05"))
+                            .is_ok()
+                    };
+                    (0..6).filter(|i| attempt(*i)).count()
+                })
+            })
+            .collect();
+        tries.into_iter().map(|t| t.join().unwrap()).sum()
+    });
+    assert_eq!(won, 10);
+    assert_eq!(spent(&bench.ledger()), 1_000_000_000);
+}
+
+#[test]
+fn a_job_keeps_its_terms() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    assert_eq!(ledger.open_job(&key("a"), &terms("same")).unwrap(), 0);
+    let other = ledger.open_job(&key("a"), &terms("more"));
+    assert!(matches!(other, Err(LedgerError::OtherTerms(_))));
+    // The same name of another data user is another job.
+    let theirs = JobKey {
+        peer: peer("other"),
+        id: "a".into(),
+    };
+    assert_eq!(ledger.open_job(&theirs, &terms("more")).unwrap(), 0);
+    ledger.end_job(&key("a"), JobEnd::Failed).unwrap();
+    let failed = ledger.open_job(&key("a"), &terms("same"));
+    assert!(matches!(failed, Err(LedgerError::NotOpen(_))));
+    let unknown = ledger.buy(&key("z"), "ward", charge("0.1", 1), epsilon("1"));
+    assert!(matches!(unknown, Err(LedgerError::NotOpen(_))));
+}
+
+#[test]
+fn iterations_are_limited_by_job_and_day() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    ledger.open_job(&key("b"), &terms("same")).unwrap();
+    let limits = IterationLimits {
+        per_job: 3,
+        per_day: 5,
+    };
+    let count = |id| ledger.count_iteration(&key(id), "ward", limits);
+    for n in 1..=3 {
+        assert_eq!(count("a").unwrap(), n);
+    }
+    assert!(matches!(count("a"), Err(LedgerError::JobIterations { .. })));
+    assert!(count("b").is_ok() && count("b").is_ok());
+    assert!(matches!(count("b"), Err(LedgerError::DayIterations(5))));
+    let status = ledger.status("ward").unwrap();
+    assert_eq!(status.iterations_today, 5);
+    bench.clock.set(Timestamp(START.0 + DAY));
+    assert_eq!(count("b").unwrap(), 3);
+}
+
+#[test]
+fn a_clock_that_goes_back_gives_nothing_back() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    let limits = IterationLimits {
+        per_job: 100,
+        per_day: 1,
+    };
+    let count = || ledger.count_iteration(&key("a"), "ward", limits);
+    count().unwrap();
+    bench.clock.set(Timestamp(START.0 - 3 * DAY));
+    assert!(matches!(count(), Err(LedgerError::DayIterations(1))));
+    assert_eq!(ledger.today().unwrap(), START.day());
+    // The refused one was rolled back as a whole.
+    let status = ledger.status("ward").unwrap();
+    assert_eq!((status.iterations_today, status.jobs[0].iterations), (1, 1));
+}
+
+#[test]
+fn a_full_disk_spends_nothing_and_releases_nothing() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    ledger
+        .buy(&key("a"), "ward", charge("0.1", 1), epsilon("1"))
+        .unwrap();
+    // As many pages as there are: the next one that is needed does not fit.
+    let pages: u32 = {
+        let connection = ledger.connection();
+        let count = connection
+            .pragma_query_value(None, "page_count", |r| r.get(0))
+            .unwrap();
+        connection
+            .pragma_update_and_check(None, "max_page_count", count, |_| Ok(()))
+            .unwrap();
+        count
+    };
+    assert!(pages > 0);
+    let content = vec![1; 1 << 20];
+    let stored = ledger.store_release(&key("a"), &content);
+    assert!(matches!(stored, Err(LedgerError::DiskFull)), "{stored:?}");
+    drop(ledger);
+    let ledger = bench.ledger();
+    let report = ledger.budget("ward", epsilon("1")).unwrap();
+    assert_eq!(report.releases[0].sha256, None);
+    ledger.store_release(&key("a"), &content).unwrap();
+}
+
+#[test]
+fn refusals_are_listed_newest_first() {
+    let bench = Bench::new();
+    let ledger = bench.ledger();
+    for reason in ["first", "second"] {
+        ledger.refuse(&key("a"), "user", reason).unwrap();
+    }
+    let reader = LedgerReader::open(&bench.path()).unwrap();
+    let refusals = reader.status("ward").unwrap().refusals;
+    let reasons: Vec<_> = refusals.iter().map(|r| r.reason.as_str()).collect();
+    assert_eq!(reasons, ["second", "first"]);
+}
+
+#[test]
+fn the_file_is_private_durable_and_of_a_known_version() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    let pragma = |name: &str| -> String {
+        let connection = ledger.connection();
+        let value = connection.pragma_query_value(None, name, |row| {
+            row.get::<_, String>(0)
+                .or_else(|_| row.get::<_, i64>(0).map(|n| n.to_string()))
+        });
+        value.unwrap()
+    };
+    assert_eq!(
+        (pragma("journal_mode"), pragma("synchronous")),
+        ("wal".into(), "2".into())
+    );
+    for suffix in ["", "-wal", "-shm"] {
+        let path = bench.folder.path().join(format!("ledger.sqlite{suffix}"));
+        assert!(files::is_private(&path).unwrap(), "{suffix}");
+    }
+    ledger
+        .connection()
+        .pragma_update(None, "user_version", 99)
+        .unwrap();
+    drop(ledger);
+    let opened = Ledger::open(&bench.path(), Arc::clone(&bench.clock) as _);
+    assert!(matches!(
+        opened,
+        Err(LedgerError::FromTheFuture { found: 99, .. })
+    ));
+    assert!(LedgerReader::open(&bench.path()).is_err());
+}
+
+#[test]
+fn an_empty_file_is_brought_to_the_current_version() {
+    let bench = Bench::new();
+    std::fs::write(bench.path(), b"").unwrap();
+    bench.with_job("a");
+    let connection = Connection::open(bench.path()).unwrap();
+    assert_eq!(schema::version(&connection).unwrap(), LEDGER_VERSION);
+}
+
+#[test]
+fn something_else_is_not_taken_for_a_ledger() {
+    let bench = Bench::new();
+    std::fs::write(bench.path(), vec![b'x'; 5000]).unwrap();
+    let opened = Ledger::open(&bench.path(), Arc::clone(&bench.clock) as _);
+    assert!(matches!(opened, Err(LedgerError::Sqlite(_))), "{opened:?}");
+    assert_eq!(std::fs::read(bench.path()).unwrap(), vec![b'x'; 5000]);
+}
+
+#[test]
+fn decimals_are_those_that_people_write() {
+    for (billionths, text) in [
+        (0, "0"),
+        (1, "0.000000001"),
+        (300_000_000, "0.3"),
+        (10_000_000_000, "10"),
+    ] {
+        assert_eq!(decimal(billionths), text);
+    }
+}
+
+const CHILD_LEDGER: &str = "HEDA_TEST_CHILD_LEDGER";
+
+/// The other half of the test below; does nothing unless that one starts it.
+#[test]
+fn child_process_that_buys() {
+    let Ok(path) = std::env::var(CHILD_LEDGER) else {
+        return;
+    };
+    let clock = Arc::new(ManualClock::at(START));
+    let ledger = Ledger::open(Path::new(&path), clock as _).unwrap();
+    let won = (0..10).filter(|i| {
+        let key = key(&format!("{}-{i}", std::process::id()));
+        ledger.open_job(&key, &terms("same")).unwrap();
+        let bought = ledger.buy(&key, "ward", charge("0.1", 1), epsilon("1.55"));
+        bought.is_ok()
+    });
+    println!("won {}", won.count());
+}
+
+#[test]
+fn many_processes_cannot_overspend() {
+    let bench = Bench::new();
+    let children: Vec<_> = (0..4)
+        .map(|_| {
+            std::process::Command::new(std::env::current_exe().unwrap())
+                .args([
+                    "--exact",
+                    "ledger::tests::child_process_that_buys",
+                    "--nocapture",
+                ])
+                .env(CHILD_LEDGER, bench.path())
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let mut won = 0;
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text.lines().find_map(|line| line.split("won ").nth(1));
+        won += line.unwrap().trim().parse::<u32>().unwrap();
+    }
+    assert_eq!(won, 15);
+    assert_eq!(spent(&bench.ledger()), 1_500_000_000);
+}
+
+#[test]
+fn a_process_killed_in_the_middle_leaves_whole_entries() {
+    let bench = Bench::new();
+    bench.ledger();
+    for round in 0..3 {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "ledger::tests::child_process_that_buys"])
+            .env(CHILD_LEDGER, bench.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(5 + 20 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let ledger = bench.ledger();
+        let report = ledger.budget("ward", epsilon("1.55")).unwrap();
+        let sum: u64 = report
+            .releases
+            .iter()
+            .map(|r| r.charge.total().billionths())
+            .sum();
+        assert_eq!(sum, spent(&ledger));
+        assert!(sum <= 1_550_000_000);
+    }
+}

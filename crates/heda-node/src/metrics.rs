@@ -1,0 +1,266 @@
+//! Numbers about the daemon for Prometheus, on a local port of their own.
+//!
+//! Counts only: no names of peers, jobs or columns, nothing derived from data.
+
+use crate::stop::StopSignal;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// How a session came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// As the protocol says.
+    Finished,
+    /// Refused by policy or budget.
+    Refused,
+    /// By a failure of the peer or the network.
+    PeerFailed,
+    /// Because the daemon stops.
+    Stopped,
+    /// By a failure here.
+    Failed,
+}
+
+impl Ending {
+    const ALL: [Self; 5] = [
+        Self::Finished,
+        Self::Refused,
+        Self::PeerFailed,
+        Self::Stopped,
+        Self::Failed,
+    ];
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Refused => "refused",
+            Self::PeerFailed => "peer_failed",
+            Self::Stopped => "stopped",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// The numbers.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    connections: AtomicU64,
+    handshakes_refused: AtomicU64,
+    sessions_running: AtomicU64,
+    sessions_busy: AtomicU64,
+    sessions_ended: [AtomicU64; 5],
+    bytes_sent: AtomicU64,
+    bytes_received: AtomicU64,
+    iterations: AtomicU64,
+    budget: RwLock<Option<Budget>>,
+}
+
+/// The privacy budget as far as a float can show it; the ledger has it exactly.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Budget {
+    /// ε spent on the data set.
+    pub spent: f64,
+    /// ε that may be spent in all.
+    pub total: f64,
+}
+
+impl Metrics {
+    pub(crate) fn connection_accepted(&self) {
+        self.connections.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn handshake_refused(&self) {
+        self.handshakes_refused.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn session_refused_busy(&self) {
+        self.sessions_busy.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn session_started(&self) {
+        self.sessions_running.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn session_ended(&self, ending: Ending, sent: u64, received: u64) {
+        self.sessions_running.fetch_sub(1, Relaxed);
+        let place = Ending::ALL.iter().position(|e| *e == ending);
+        self.sessions_ended[place.unwrap_or_default()].fetch_add(1, Relaxed);
+        self.bytes_sent.fetch_add(sent, Relaxed);
+        self.bytes_received.fetch_add(received, Relaxed);
+    }
+
+    /// Counts one finished iteration of any job.
+    pub fn iteration_finished(&self) {
+        self.iterations.fetch_add(1, Relaxed);
+    }
+
+    /// Shows the budget as it is now.
+    pub fn show_budget(&self, budget: Budget) {
+        *self.budget.write().unwrap_or_else(PoisonError::into_inner) = Some(budget);
+    }
+
+    /// Sessions that run now.
+    pub fn running(&self) -> u64 {
+        self.sessions_running.load(Relaxed)
+    }
+
+    /// The text that Prometheus reads.
+    pub fn render(&self) -> String {
+        let mut text = String::new();
+        let mut single = |name: &str, kind: &str, help: &str, value: &dyn std::fmt::Display| {
+            let _ = write!(
+                text,
+                "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n"
+            );
+        };
+        let counters = [
+            (
+                "heda_connections_total",
+                "Connections of trusted peers.",
+                &self.connections,
+            ),
+            (
+                "heda_handshakes_refused_total",
+                "Connections refused in TLS.",
+                &self.handshakes_refused,
+            ),
+            (
+                "heda_sessions_refused_busy_total",
+                "Sessions over the limits.",
+                &self.sessions_busy,
+            ),
+            (
+                "heda_iterations_total",
+                "Training iterations served.",
+                &self.iterations,
+            ),
+            (
+                "heda_sent_bytes_total",
+                "Bytes sent in ended sessions.",
+                &self.bytes_sent,
+            ),
+            (
+                "heda_received_bytes_total",
+                "Bytes received in ended sessions.",
+                &self.bytes_received,
+            ),
+        ];
+        for (name, help, counter) in counters {
+            single(name, "counter", help, &counter.load(Relaxed));
+        }
+        single(
+            "heda_sessions_running",
+            "gauge",
+            "Sessions now.",
+            &self.running(),
+        );
+        if let Some(budget) = *self.budget.read().unwrap_or_else(PoisonError::into_inner) {
+            single(
+                "heda_epsilon_spent",
+                "gauge",
+                "Epsilon spent.",
+                &budget.spent,
+            );
+            single(
+                "heda_epsilon_total",
+                "gauge",
+                "Epsilon allowed.",
+                &budget.total,
+            );
+        }
+        let name = "heda_sessions_ended_total";
+        let _ = write!(
+            text,
+            "# HELP {name} Sessions by ending.\n# TYPE {name} counter\n"
+        );
+        for (ending, count) in Ending::ALL.iter().zip(&self.sessions_ended) {
+            let label = ending.label();
+            let _ = writeln!(text, "{name}{{ending=\"{label}\"}} {}", count.load(Relaxed));
+        }
+        text
+    }
+}
+
+/// Requests at once on the metrics port.
+const REQUESTS_AT_ONCE: usize = 8;
+const REQUEST_LIMIT: usize = 4096;
+const REQUEST_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Answers `GET /metrics` until the signal. HTTP/1.0, one request a connection.
+pub(crate) async fn serve_metrics(
+    listener: TcpListener,
+    metrics: Arc<Metrics>,
+    mut stop: StopSignal,
+) {
+    let slots = Arc::new(tokio::sync::Semaphore::new(REQUESTS_AT_ONCE));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = stop.wait() => return,
+        };
+        let Ok((stream, _)) = accepted else {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
+            continue;
+        };
+        let metrics = Arc::clone(&metrics);
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(REQUEST_PATIENCE, answer(stream, &metrics)).await;
+            drop(slot);
+        });
+    }
+}
+
+async fn answer(mut stream: TcpStream, metrics: &Metrics) -> std::io::Result<()> {
+    let mut request = Vec::new();
+    let mut buffer = [0; 512];
+    while !request.windows(4).any(|w| w == b"\r\n\r\n") && request.len() < REQUEST_LIMIT {
+        match stream.read(&mut buffer).await? {
+            0 => break,
+            n => request.extend_from_slice(&buffer[..n]),
+        }
+    }
+    let (status, body) = if request.starts_with(b"GET /metrics ") {
+        ("200 OK", metrics.render())
+    } else {
+        ("404 Not Found", "only GET /metrics\n".into())
+    };
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.0 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(body.as_bytes()).await?;
+    stream.shutdown().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_comment_or_a_number() {
+        let metrics = Metrics::default();
+        metrics.session_started();
+        metrics.session_ended(Ending::Refused, 5, 7);
+        metrics.show_budget(Budget {
+            spent: 0.5,
+            total: 2.0,
+        });
+        let text = metrics.render();
+        for line in text.lines().filter(|line| !line.starts_with("# ")) {
+            let (_, value) = line.rsplit_once(' ').unwrap();
+            value.parse::<f64>().unwrap();
+        }
+        assert!(text.contains("heda_sessions_ended_total{ending=\"refused\"} 1\n"));
+        assert!(text.contains("heda_sent_bytes_total 5\n"));
+        assert!(text.contains("heda_epsilon_spent 0.5\n"));
+        assert!(text.contains("heda_sessions_running 0\n"));
+    }
+}

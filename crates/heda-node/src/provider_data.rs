@@ -1,0 +1,99 @@
+//! The provider's rows, read once by the schema that everyone agreed on.
+
+use crate::config::ProviderConfig;
+use crate::policy::DataFacts;
+use heda_learn::data::Dataset;
+use heda_learn::schema::{Schema, SchemaError};
+use heda_learn::table::{ReadError, TableReader};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// Why there are no rows.
+#[derive(Debug, thiserror::Error)]
+pub enum DataError {
+    /// The schema cannot be used.
+    #[error(transparent)]
+    Schema(#[from] SchemaError),
+    /// The rows cannot be read, or do not fit the schema.
+    #[error(transparent)]
+    Rows(#[from] ReadError),
+}
+
+/// Rows and what is public about them.
+#[derive(Debug, Clone)]
+pub struct ProviderData {
+    rows: Arc<Dataset>,
+    schema: Arc<Schema>,
+    fingerprint: String,
+    digest: String,
+    warnings: Vec<String>,
+}
+
+impl ProviderData {
+    /// Reads what a configuration names.
+    pub fn load(config: &ProviderConfig) -> Result<Self, DataError> {
+        let schema = Schema::read(&config.schema)?;
+        let (rows, report) = TableReader::new(&schema).read_file(&config.data)?;
+        Ok(Self {
+            digest: digest(&rows),
+            rows: Arc::new(rows),
+            fingerprint: schema.fingerprint().to_string(),
+            schema: Arc::new(schema),
+            warnings: report.warnings(),
+        })
+    }
+
+    /// The rows.
+    pub fn dataset(&self) -> &Arc<Dataset> {
+        &self.rows
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    /// The schema that encoded the rows.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// Fingerprint of the schema, hexadecimal.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// Digest of the encoded rows and labels. It stays in the house.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// What the operator should know about the file.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// What a policy may know, when this share of rows is held out.
+    pub fn facts(&self, holdout_permille: u32) -> DataFacts {
+        let rows = self.rows.rows() as u64;
+        let features = self.rows.features();
+        DataFacts {
+            schema: self.fingerprint.clone(),
+            features: features.iter().map(|f| f.name.clone()).collect(),
+            widths: features.iter().map(|f| f.columns.len()).collect(),
+            training_rows: rows - rows * u64::from(holdout_permille.min(1000)) / 1000,
+        }
+    }
+}
+
+fn digest(rows: &Dataset) -> String {
+    let mut hash = Sha256::new();
+    for value in rows.values() {
+        hash.update(value.to_le_bytes());
+    }
+    for label in rows.labels() {
+        hash.update(label.to_le_bytes());
+    }
+    let digest = hash.finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,178 @@
+//! The daemon as a whole: from a configuration to a process that serves until it is told to stop.
+
+use crate::clock::{Clock, SystemClock};
+use crate::config::{ConfigError, ProviderConfig};
+use crate::daemon::{Daemon, DaemonError, DaemonSettings};
+use crate::files;
+use crate::house::TrainingHouse;
+use crate::identity::{Identity, IdentityError};
+use crate::ledger::{Ledger, LedgerError};
+use crate::listener::ConnectionLimits;
+use crate::metrics::Metrics;
+use crate::policy::Policy;
+use crate::provider_data::{DataError, ProviderData};
+use crate::session::SessionLimits;
+use crate::stop::{StopSwitch, stop_on_signals};
+use crate::trust::{Trust, TrustError};
+use crate::wire::WireLimits;
+use heda_crypto::random::{NoRandomness, Randomness};
+use rand_core::Rng;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use zeroize::Zeroizing;
+
+/// Why the provider does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The key or certificate cannot be used.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// The peers cannot be recognised.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// The rows cannot be used.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The ledger cannot be used.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The store cannot be used.
+    #[error("the store {path}: {cause}")]
+    Store {
+        /// Which file or folder.
+        path: PathBuf,
+        /// What is wrong.
+        cause: std::io::Error,
+    },
+    /// The network side failed.
+    #[error(transparent)]
+    Daemon(#[from] DaemonError),
+    /// The operating system gave no randomness.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+    /// The runtime could not be started.
+    #[error("cannot start: {0}")]
+    Runtime(std::io::Error),
+}
+
+/// Serves until SIGTERM or SIGINT; `ready` is called with the address when peers can connect.
+pub fn serve(config: &ProviderConfig, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let metrics = Arc::new(Metrics::default());
+    let identity = Identity::load(&config.identity)?;
+    let house = house(config, &identity, &clock, &metrics)?;
+    let settings = settings(config, identity, clock)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(ServeError::Runtime)?;
+    let (switch, stop) = StopSwitch::new();
+    let served = runtime.block_on(async {
+        let daemon = Daemon::bind(settings, metrics).await?;
+        let address = daemon.address();
+        tokio::spawn(stop_on_signals(switch));
+        tracing::info!(%address, data_set = house.policy.data_set, rows = house.data.rows(), "serving");
+        ready(address);
+        daemon.run(Arc::new(house), stop).await
+    });
+    // Sessions that did not end in time hold threads; they end with the process.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(served?)
+}
+
+fn house(
+    config: &ProviderConfig,
+    identity: &Identity,
+    clock: &Arc<dyn Clock>,
+    metrics: &Arc<Metrics>,
+) -> Result<TrainingHouse, ServeError> {
+    let data = ProviderData::load(config)?;
+    for words in data.warnings() {
+        tracing::warn!(words, "data");
+    }
+    create_store(&config.store)?;
+    let randomness = match &config.reproducible {
+        None => Randomness::from_os(),
+        Some(reproducible) => {
+            tracing::warn!("reproducible randomness: this provider protects nothing");
+            Randomness::seeded(reproducible.seed).party(reproducible.party.as_str())
+        }
+    };
+    let house = TrainingHouse {
+        policy: Policy::new(config),
+        data,
+        ledger: Ledger::open(&config.ledger_path(), Arc::clone(clock))?,
+        identity: identity.signing_key().clone(),
+        row_secret: row_secret(&config.store.join("row-order.key"))?,
+        randomness,
+        metrics: Arc::clone(metrics),
+    };
+    house.show_budget()?;
+    Ok(house)
+}
+
+fn create_store(folder: &Path) -> Result<(), ServeError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let mut builder = std::fs::DirBuilder::new();
+    let created = builder.recursive(true).mode(0o700).create(folder);
+    created.map_err(|cause| ServeError::Store {
+        path: folder.to_owned(),
+        cause,
+    })
+}
+
+/// The secret that orders the rows of jobs; made at the first start.
+fn row_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, ServeError> {
+    let store = |cause| ServeError::Store {
+        path: path.to_owned(),
+        cause,
+    };
+    let mut fresh = Zeroizing::new([0; 32]);
+    Randomness::from_os()
+        .fork("row order", 0)?
+        .fill_bytes(fresh.as_mut());
+    match files::create_secret(path, fresh.as_ref()) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(store(e)),
+        _ => {}
+    }
+    let stored = Zeroizing::new(files::read_bounded(path, 32).map_err(store)?);
+    let length = || {
+        store(std::io::Error::other(
+            "not 32 bytes; restore it from a backup",
+        ))
+    };
+    let secret: [u8; 32] = stored.as_slice().try_into().map_err(|_| length())?;
+    Ok(Zeroizing::new(secret))
+}
+
+fn settings(
+    config: &ProviderConfig,
+    identity: Identity,
+    clock: Arc<dyn Clock>,
+) -> Result<DaemonSettings, ServeError> {
+    let limits = &config.limits;
+    let count = |n: std::num::NonZeroU64| usize::try_from(n.get()).unwrap_or(usize::MAX);
+    Ok(DaemonSettings {
+        identity,
+        trust: Arc::new(Trust::new(config.trusted_peers()?)?),
+        clock,
+        listen: config.listen,
+        metrics: config.metrics,
+        connections: ConnectionLimits::default(),
+        sessions: SessionLimits {
+            sessions: count(limits.concurrent_jobs),
+            sessions_per_peer: count(limits.concurrent_jobs_per_peer),
+            wire: WireLimits {
+                patience: limits.answer_seconds.duration(),
+                ..WireLimits::default()
+            },
+            ..SessionLimits::default()
+        },
+        stop_grace: limits.stop_grace_seconds.duration(),
+    })
+}

@@ -1,0 +1,99 @@
+//! What a session does, seen from the daemon: a seam between network and training.
+
+use crate::metrics::Ending;
+use crate::stop::StopSignal;
+use crate::trust::PeerIdentity;
+use crate::wire::WireLimits;
+use heda_blocks::channel::{Channel, ChannelError};
+use std::time::Duration;
+
+/// Serves sessions, each in a thread of its own.
+pub trait SessionHandler: Send + Sync {
+    /// Serves one session until it ends. Looks at `stop` between iterations.
+    fn serve(
+        &self,
+        peer: &PeerIdentity,
+        channel: &mut Channel,
+        stop: &StopSignal,
+    ) -> Result<(), SessionError>;
+}
+
+/// How a session ended before its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionError {
+    /// Its kind.
+    pub ending: Ending,
+    /// What to tell the peer, if it can still hear. Never a private value.
+    pub for_peer: Option<String>,
+    /// What to write into the log. Never a private value.
+    pub for_log: String,
+}
+
+impl SessionError {
+    /// An end with the same words for both.
+    pub fn new(ending: Ending, words: impl std::fmt::Display) -> Self {
+        let words = words.to_string();
+        Self {
+            ending,
+            for_peer: Some(words.clone()),
+            for_log: words,
+        }
+    }
+
+    /// A failure here whose details are none of the peer's business.
+    pub fn internal(words: impl std::fmt::Display) -> Self {
+        Self {
+            ending: Ending::Failed,
+            for_peer: Some("the provider failed; its operator finds the cause in the log".into()),
+            for_log: words.to_string(),
+        }
+    }
+
+    /// The daemon stops.
+    pub fn stopping() -> Self {
+        Self::new(
+            Ending::Stopped,
+            "this provider is stopping; resume the job when it is back",
+        )
+    }
+}
+
+impl From<ChannelError> for SessionError {
+    fn from(error: ChannelError) -> Self {
+        let words = error.to_string();
+        // A peer that left or stopped cannot or need not be told.
+        let hears = matches!(
+            error,
+            ChannelError::Unexpected { .. } | ChannelError::Empty { .. }
+        );
+        Self {
+            ending: Ending::PeerFailed,
+            for_peer: hears.then(|| words.clone()),
+            for_log: words,
+        }
+    }
+}
+
+/// Bounds on sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// Sessions at once.
+    pub sessions: usize,
+    /// Sessions at once of one peer.
+    pub sessions_per_peer: usize,
+    /// How long the greeting may take.
+    pub greeting_patience: Duration,
+    /// Bounds of each.
+    pub wire: WireLimits,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self {
+            sessions: 8,
+            sessions_per_peer: 4,
+            greeting_patience: Duration::from_secs(10),
+            wire: WireLimits::default(),
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! A job over the network, seen from the data user: connect to everyone, train, and come back
+//! after a loss.
+//!
+//! Sessions hold keys and masks that both sides make for the session, so after a loss every
+//! provider is connected anew and the job goes on from the last checkpoint. With a given seed the
+//! result is the same as without the loss.
+
+use crate::client::{ConnectError, Connector, RemoteProvider};
+use crate::config::OnLoss;
+use crate::house::STOPPING;
+use crate::state::{StateError, StateFile};
+use crate::stop::{StopSignal, StopSwitch, stop_on_signals};
+use heda_blocks::channel::{Channel, ChannelError, WireError};
+use heda_crypto::random::Randomness;
+use heda_train::error::{JobError, PeerProblem};
+use heda_train::job::{self, Checkpoint, JobSpec, Link, Observer, Outcome};
+use heda_train::proposal::Ranking;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+
+/// What a person who waits wants to know.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Notice {
+    /// All providers are connected.
+    Connected,
+    /// A provider does not answer; we try again after a pause.
+    Retry {
+        /// Why, with its name.
+        cause: String,
+        /// How long the pause is.
+        pause: Duration,
+    },
+    /// A phase begins.
+    Phase(&'static str),
+    /// An iteration is done.
+    Iteration {
+        /// In all so far.
+        done: u32,
+        /// At most.
+        at_most: u32,
+        /// Norm of the gradient.
+        norm: Option<f64>,
+    },
+    /// A provider was lost; the others wait.
+    Lost {
+        /// Which.
+        provider: String,
+        /// What happened.
+        cause: String,
+    },
+    /// The job goes on without a provider.
+    LeftBehind(String),
+}
+
+/// Hears notices, from any thread.
+pub type Listener = Arc<dyn Fn(Notice) + Send + Sync>;
+
+/// A job and the way to its providers.
+pub struct NetworkJob {
+    /// What is wanted.
+    pub spec: JobSpec,
+    /// With whom.
+    pub providers: Vec<RemoteProvider>,
+    /// How to connect.
+    pub connector: Connector,
+    /// The data user's randomness.
+    pub randomness: Randomness,
+    /// What to do when a provider is lost.
+    pub on_loss: OnLoss,
+    /// How long to wait for a provider that is lost.
+    pub loss_patience: Duration,
+    /// Who hears how it goes.
+    pub listener: Listener,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkJobError {
+    /// A provider cannot be connected to, and waiting would not help.
+    #[error(transparent)]
+    Connect(ConnectError),
+    /// A provider refused.
+    #[error("provider {provider}: {words}")]
+    Refused {
+        /// Which.
+        provider: String,
+        /// Its words.
+        words: String,
+    },
+    /// A provider was lost and did not come back.
+    #[error("provider {provider} was lost ({cause}) and did not come back in time; resume later")]
+    Lost {
+        /// Which.
+        provider: String,
+        /// What happened last.
+        cause: String,
+    },
+    /// Stopped by wish.
+    #[error("stopped after a finished iteration; resume to go on")]
+    Stopped,
+    /// The checkpoint could not be kept.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// The runtime could not be started.
+    #[error("cannot start: {0}")]
+    Runtime(std::io::Error),
+    /// The job failed.
+    #[error(transparent)]
+    Job(JobError),
+}
+
+/// A provider that failed in a way that may pass.
+struct Loss {
+    provider: String,
+    cause: String,
+    /// Whether we have waited already as long as we may.
+    waited: bool,
+}
+
+impl NetworkJob {
+    /// Runs the job to its end, or to the next finished iteration after SIGTERM or SIGINT.
+    pub fn run_until_signal(self, state: &mut StateFile) -> Result<Outcome, NetworkJobError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(NetworkJobError::Runtime)?;
+        let (switch, stop) = StopSwitch::new();
+        runtime.spawn(stop_on_signals(switch));
+        let outcome = self.run(runtime.handle(), state, &stop);
+        runtime.shutdown_background();
+        outcome
+    }
+
+    /// Runs the job to its end. Must not be called on a thread of the runtime.
+    pub fn run(
+        mut self,
+        runtime: &Handle,
+        state: &mut StateFile,
+        stop: &StopSignal,
+    ) -> Result<Outcome, NetworkJobError> {
+        for lost in state.state().lost.clone() {
+            self.providers
+                .retain(|provider| provider.peer.label != lost);
+        }
+        if !state.state().lost.is_empty() {
+            self.keep_order(state.state().checkpoint.as_ref());
+        }
+        let mut waiting: Option<Instant> = None;
+        loop {
+            let before = progress(state);
+            let loss = match self.attempt(runtime, state, stop)? {
+                Ok(outcome) => return Ok(outcome),
+                Err(loss) => loss,
+            };
+            (self.listener)(Notice::Lost {
+                provider: loss.provider.clone(),
+                cause: loss.cause.clone(),
+            });
+            if stop.is_set() {
+                return Err(NetworkJobError::Stopped);
+            }
+            // Progress since the last loss starts the wait anew.
+            if progress(state) != before {
+                waiting = None;
+            }
+            let since = *waiting.get_or_insert_with(Instant::now);
+            if !loss.waited && since.elapsed() < self.loss_patience {
+                std::thread::sleep(Duration::from_millis(200));
+                continue;
+            }
+            self.give_up(loss, state)?;
+            waiting = None;
+        }
+    }
+
+    /// The end of waiting: leave the provider behind, or stop.
+    fn give_up(&mut self, loss: Loss, state: &mut StateFile) -> Result<(), NetworkJobError> {
+        let alone = self.providers.len() <= 1;
+        if self.on_loss == OnLoss::Wait || alone {
+            return Err(NetworkJobError::Lost {
+                provider: loss.provider,
+                cause: loss.cause,
+            });
+        }
+        state.leave_behind(&loss.provider)?;
+        self.providers
+            .retain(|provider| provider.peer.label != loss.provider);
+        self.keep_order(state.state().checkpoint.as_ref());
+        (self.listener)(Notice::LeftBehind(loss.provider));
+        Ok(())
+    }
+
+    /// Fewer providers would rank features differently; a job that has begun keeps its order.
+    fn keep_order(&mut self, checkpoint: Option<&Checkpoint>) {
+        let Some(checkpoint) = checkpoint else { return };
+        let split = &checkpoint.split;
+        let order = [&split.encrypted, &split.published, &split.dropped];
+        let columns = self.spec.schema.columns();
+        let names = order.into_iter().flatten();
+        let names = names.filter_map(|feature| columns.get(*feature));
+        let features = names.map(|column| column.name().to_owned()).collect();
+        self.spec.ranking = Ranking::Given { features };
+    }
+
+    /// One try with everyone: a result, a loss that may pass, or an error for good.
+    fn attempt(
+        &self,
+        runtime: &Handle,
+        state: &mut StateFile,
+        stop: &StopSignal,
+    ) -> Result<Result<Outcome, Loss>, NetworkJobError> {
+        let links = match runtime.block_on(self.connect(stop.clone())) {
+            Ok(Some(links)) => links,
+            Ok(None) => return Err(NetworkJobError::Stopped),
+            Err(error) if error.is_passing() => {
+                return Ok(Err(Loss {
+                    provider: error.provider().to_owned(),
+                    cause: error.to_string(),
+                    waited: true,
+                }));
+            }
+            Err(error) => return Err(NetworkJobError::Connect(error)),
+        };
+        (self.listener)(Notice::Connected);
+        let resume = state.state().checkpoint.clone();
+        let mut observer = Keeper {
+            state,
+            stop,
+            listener: &self.listener,
+            failed: None,
+        };
+        let done = job::run(&self.spec, links, &self.randomness, &mut observer, resume);
+        if let Some(error) = observer.failed {
+            return Err(error.into());
+        }
+        match done {
+            Ok(outcome) => Ok(Ok(outcome)),
+            Err(JobError::Interrupted) => Err(NetworkJobError::Stopped),
+            Err(JobError::Provider { name, problem }) => judge(name, problem).map(Err),
+            Err(error) => Err(NetworkJobError::Job(error)),
+        }
+    }
+
+    /// Connects to all at once; nothing when the wish to stop came first.
+    async fn connect(&self, mut stop: StopSignal) -> Result<Option<Vec<Link>>, ConnectError> {
+        let mut attempts = JoinSet::new();
+        for (place, provider) in self.providers.iter().cloned().enumerate() {
+            let connector = self.connector.clone();
+            let listener = Arc::clone(&self.listener);
+            let patience = self.loss_patience;
+            attempts.spawn(async move {
+                let retry = |error: &ConnectError, pause| {
+                    listener(Notice::Retry {
+                        cause: error.to_string(),
+                        pause,
+                    });
+                };
+                let opened = connector.open_patiently(&provider, patience, retry).await;
+                let name = provider.peer.label;
+                opened.map(|session| {
+                    let channel = Channel::new(Box::new(session.wire));
+                    let identity = session.identity;
+                    (
+                        place,
+                        Link {
+                            name,
+                            identity,
+                            channel,
+                        },
+                    )
+                })
+            });
+        }
+        let mut links = Vec::with_capacity(self.providers.len());
+        loop {
+            let joined = tokio::select! {
+                joined = attempts.join_next() => joined,
+                () = stop.wait() => return Ok(None),
+            };
+            match joined {
+                None => break,
+                Some(Ok(link)) => links.push(link?),
+                // Only a runtime that shuts down ends a task that did not end itself.
+                Some(Err(_)) => return Ok(None),
+            }
+        }
+        links.sort_by_key(|(place, _)| *place);
+        Ok(Some(links.into_iter().map(|(_, link)| link).collect()))
+    }
+}
+
+impl std::fmt::Debug for NetworkJob {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NetworkJob")
+            .field("job", &self.spec.job)
+            .field("providers", &self.providers)
+            .finish_non_exhaustive()
+    }
+}
+
+fn progress(state: &StateFile) -> u32 {
+    let checkpoint = state.state().checkpoint.as_ref();
+    checkpoint.map_or(0, |checkpoint| checkpoint.iteration)
+}
+
+fn loss(provider: String, cause: String) -> Loss {
+    Loss {
+        provider,
+        cause,
+        waited: false,
+    }
+}
+
+/// Whether what a provider did may pass.
+fn judge(provider: String, problem: PeerProblem) -> Result<Loss, NetworkJobError> {
+    let cause = problem.to_string();
+    match problem {
+        PeerProblem::Channel(ChannelError::Wire(WireError::Closed(_) | WireError::TimedOut(_))) => {
+            Ok(loss(provider, cause))
+        }
+        PeerProblem::Channel(ChannelError::PeerStopped(words)) if words.contains(STOPPING) => {
+            Ok(loss(provider, cause))
+        }
+        PeerProblem::Channel(ChannelError::PeerStopped(words)) => {
+            Err(NetworkJobError::Refused { provider, words })
+        }
+        problem => Err(NetworkJobError::Job(JobError::Provider {
+            name: provider,
+            problem,
+        })),
+    }
+}
+
+/// Keeps checkpoints and passes progress on.
+struct Keeper<'a> {
+    state: &'a mut StateFile,
+    stop: &'a StopSignal,
+    listener: &'a Listener,
+    failed: Option<StateError>,
+}
+
+impl Observer for Keeper<'_> {
+    fn phase(&mut self, name: &'static str) {
+        (self.listener)(Notice::Phase(name));
+    }
+
+    fn iteration(&mut self, done: u32, at_most: u32, norm: Option<f64>) {
+        (self.listener)(Notice::Iteration {
+            done,
+            at_most,
+            norm,
+        });
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String> {
+        match self.state.keep(checkpoint) {
+            Ok(()) => Ok(!self.stop.is_set()),
+            Err(error) => {
+                let words = error.to_string();
+                self.failed = Some(error);
+                Err(words)
+            }
+        }
+    }
+}

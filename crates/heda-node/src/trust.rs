@@ -1,0 +1,404 @@
+//! Whom a party talks to: peers pinned by fingerprint, or named by a private authority.
+//!
+//! The decision is made inside the TLS handshake, before a byte of any other protocol is read.
+//! A pinned peer shows a self-signed certificate that is within its dates. A certified peer shows a certificate that chains to the authority, is within its dates
+//! and carries the expected name. That the peer holds the key is proved by its signature over
+//! the handshake, which rustls verifies with the algorithms of its provider.
+
+use crate::clock::{Clock, Timestamp};
+use crate::fingerprint::Fingerprint;
+use crate::identity::{Identity, IdentityError};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{CryptoProvider, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, OtherError,
+    RootCertStore, ServerConfig, SignatureScheme,
+};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How one peer is recognised.
+#[derive(Debug, Clone)]
+pub enum Recognition {
+    /// By its public key.
+    Fingerprint(Fingerprint),
+    /// By a certificate of this authority for this name.
+    Certified {
+        /// The authority's certificate.
+        authority: CertificateDer<'static>,
+        /// The name in the peer's certificate.
+        name: String,
+    },
+}
+
+/// A peer that may connect.
+#[derive(Debug, Clone)]
+pub struct TrustedPeer {
+    /// What the configuration calls it.
+    pub label: String,
+    /// How it is recognised.
+    pub recognition: Recognition,
+}
+
+/// A peer that proved in the handshake who it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerIdentity {
+    /// What the configuration calls it.
+    pub label: String,
+    /// Its key.
+    pub fingerprint: Fingerprint,
+}
+
+/// Why a certificate is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TrustError {
+    /// It is no certificate.
+    #[error("the certificate cannot be read: {0}")]
+    Unreadable(String),
+    /// Nobody in the configuration has this key or certificate.
+    #[error("{0} is not among the peers of this configuration")]
+    Stranger(Fingerprint),
+    /// A known peer whose certificate is not valid.
+    #[error("the certificate of {label} ({fingerprint}) is not valid: {cause}")]
+    Invalid {
+        /// What the configuration calls the peer.
+        label: String,
+        /// Its key.
+        fingerprint: Fingerprint,
+        /// What is wrong with it, such as its dates.
+        cause: String,
+    },
+    /// The authority's certificate cannot be used.
+    #[error("the certificate of the authority for {label} cannot be used: {cause}")]
+    Authority {
+        /// The peer whose authority this is.
+        label: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+/// The side that a certificate is shown by.
+#[derive(Debug, Clone, Copy)]
+enum ShownBy {
+    Server,
+    Client,
+}
+
+/// The peers that may connect, or be connected to.
+#[derive(Debug)]
+pub struct Trust {
+    peers: Vec<(TrustedPeer, Option<Arc<RootCertStore>>)>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Trust {
+    /// Trust in these peers and nobody else.
+    pub fn new(peers: Vec<TrustedPeer>) -> Result<Self, TrustError> {
+        let prepared = peers.into_iter().map(|peer| {
+            let roots = match &peer.recognition {
+                Recognition::Fingerprint(_) => None,
+                Recognition::Certified { authority, name } => {
+                    Some(authority_roots(&peer.label, authority, name)?)
+                }
+            };
+            Ok((peer, roots))
+        });
+        Ok(Self {
+            peers: prepared.collect::<Result<_, _>>()?,
+            provider: Arc::new(rustls::crypto::ring::default_provider()),
+        })
+    }
+
+    /// Who shows this certificate, if it is one of the peers and the certificate is valid.
+    fn identify(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+        shown_by: ShownBy,
+    ) -> Result<PeerIdentity, TrustError> {
+        let unreadable = |e: rustls::Error| TrustError::Unreadable(e.to_string());
+        let parsed = ParsedCertificate::try_from(certificate).map_err(unreadable)?;
+        let fingerprint = Fingerprint::of_key(&parsed.subject_public_key_info());
+        for (peer, roots) in &self.peers {
+            let valid = match (&peer.recognition, roots) {
+                (Recognition::Fingerprint(pinned), _) if *pinned == fingerprint => {
+                    self.self_signed_and_current(&parsed, certificate, now)
+                }
+                (Recognition::Certified { name, .. }, Some(roots)) if carries(&parsed, name) => {
+                    self.chains_to(roots, certificate, intermediates, now, shown_by)
+                }
+                _ => continue,
+            };
+            let label = peer.label.clone();
+            return match valid {
+                Ok(()) => Ok(PeerIdentity { label, fingerprint }),
+                Err(cause) => Err(TrustError::Invalid {
+                    label,
+                    fingerprint,
+                    cause: cause.to_string(),
+                }),
+            };
+        }
+        Err(TrustError::Stranger(fingerprint))
+    }
+
+    /// A self-signed certificate is its own authority: checks its signature and its dates.
+    fn self_signed_and_current(
+        &self,
+        parsed: &ParsedCertificate<'_>,
+        certificate: &CertificateDer<'_>,
+        now: UnixTime,
+    ) -> Result<(), rustls::Error> {
+        let mut own = RootCertStore::empty();
+        own.add(certificate.clone().into_owned())?;
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(parsed, &own, &[], now, algorithms)
+    }
+
+    fn chains_to(
+        &self,
+        roots: &Arc<RootCertStore>,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+        shown_by: ShownBy,
+    ) -> Result<(), rustls::Error> {
+        match shown_by {
+            ShownBy::Server => {
+                let parsed = ParsedCertificate::try_from(certificate)?;
+                let algorithms = self.provider.signature_verification_algorithms.all;
+                verify_server_cert_signed_by_trust_anchor(
+                    &parsed,
+                    roots,
+                    intermediates,
+                    now,
+                    algorithms,
+                )
+            }
+            ShownBy::Client => {
+                let provider = Arc::clone(&self.provider);
+                WebPkiClientVerifier::builder_with_provider(Arc::clone(roots), provider)
+                    .build()
+                    .map_err(|e| rustls::Error::General(e.to_string()))?
+                    .verify_client_cert(certificate, intermediates, now)
+                    .map(|_| ())
+            }
+        }
+    }
+
+    /// Who is at the other end of a finished handshake, as the provider sees it.
+    pub(crate) fn peer_of(
+        &self,
+        chain: Option<&[CertificateDer<'_>]>,
+        now: Timestamp,
+    ) -> Option<PeerIdentity> {
+        let (leaf, rest) = chain?.split_first()?;
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(now.0));
+        self.identify(leaf, rest, now, ShownBy::Client).ok()
+    }
+}
+
+fn authority_roots(
+    label: &str,
+    authority: &CertificateDer<'static>,
+    name: &str,
+) -> Result<Arc<RootCertStore>, TrustError> {
+    let unusable = |cause: String| TrustError::Authority {
+        label: label.to_owned(),
+        cause,
+    };
+    ServerName::try_from(name).map_err(|_| unusable(format!("`{name}` is not a host name")))?;
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(authority.clone())
+        .map_err(|e| unusable(e.to_string()))?;
+    Ok(Arc::new(roots))
+}
+
+fn carries(certificate: &ParsedCertificate<'_>, name: &str) -> bool {
+    ServerName::try_from(name).is_ok_and(|name| verify_server_name(certificate, &name).is_ok())
+}
+
+/// Whether an own certificate is within its dates; `None` for one that an authority signed.
+pub fn own_certificate_is_current(identity: &Identity, at: Timestamp) -> Option<bool> {
+    let trust = Trust::new(vec![TrustedPeer {
+        label: "self".into(),
+        recognition: Recognition::Fingerprint(identity.fingerprint()),
+    }])
+    .ok()?;
+    let now = UnixTime::since_unix_epoch(Duration::from_secs(at.0));
+    let leaf = identity.chain().first()?;
+    (identity.chain().len() == 1).then(|| trust.identify(leaf, &[], now, ShownBy::Server).is_ok())
+}
+
+fn refusal(error: TrustError) -> rustls::Error {
+    CertificateError::Other(OtherError(Arc::new(error))).into()
+}
+
+/// The certificate verifier of either side. TLS 1.2 is not spoken, so its signatures never count.
+#[derive(Debug)]
+struct Verifier(Arc<Trust>);
+
+impl Verifier {
+    fn signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn schemes(&self) -> Vec<SignatureScheme> {
+        let algorithms = &self.0.provider.signature_verification_algorithms;
+        algorithms.supported_schemes()
+    }
+}
+
+const NO_TLS12: rustls::Error =
+    rustls::Error::PeerIncompatible(rustls::PeerIncompatible::Tls12NotOffered);
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _address: &ServerName<'_>,
+        _ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let peer = (self.0).identify(certificate, intermediates, now, ShownBy::Server);
+        peer.map_err(refusal)
+            .map(|_| ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(NO_TLS12)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes()
+    }
+}
+
+impl ClientCertVerifier for Verifier {
+    /// No hints: whom a provider talks to is nobody else's business.
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        let peer = (self.0).identify(certificate, intermediates, now, ShownBy::Client);
+        peer.map_err(refusal)
+            .map(|_| ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _certificate: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(NO_TLS12)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.schemes()
+    }
+}
+
+/// Our clock in the form that TLS wants.
+#[derive(Debug)]
+struct TlsClock(Arc<dyn Clock>);
+
+impl rustls::time_provider::TimeProvider for TlsClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        let now = self.0.now();
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(now.0)))
+    }
+}
+
+/// Why TLS could not be set up with our own key.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsSetupError {
+    /// The key or the certificate is not usable.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// TLS does not take it.
+    #[error("TLS cannot be set up with this identity: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+const ALPN: &[u8] = b"h2";
+
+/// TLS 1.3 for the provider: every client must prove to be a trusted peer.
+pub(crate) fn server_tls(
+    identity: &Identity,
+    trust: &Arc<Trust>,
+    clock: &Arc<dyn Clock>,
+) -> Result<ServerConfig, TlsSetupError> {
+    let provider = Arc::clone(&trust.provider);
+    let clock = Arc::new(TlsClock(Arc::clone(clock)));
+    let mut config = ServerConfig::builder_with_details(provider, clock)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .with_client_cert_verifier(Arc::new(Verifier(Arc::clone(trust))))
+        .with_single_cert(identity.chain().to_vec(), identity.tls_key()?)?;
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    // A resumed session would skip the check of dates; sessions are long and few.
+    config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}
+
+/// TLS 1.3 for the data user: the server must prove to be a trusted peer.
+pub(crate) fn client_tls(
+    identity: &Identity,
+    trust: &Arc<Trust>,
+    clock: &Arc<dyn Clock>,
+) -> Result<ClientConfig, TlsSetupError> {
+    let provider = Arc::clone(&trust.provider);
+    let clock = Arc::new(TlsClock(Arc::clone(clock)));
+    let mut config = ClientConfig::builder_with_details(provider, clock)
+        .with_protocol_versions(&[&rustls::version::TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Verifier(Arc::clone(trust))))
+        .with_client_auth_cert(identity.chain().to_vec(), identity.tls_key()?)?;
+    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.resumption = rustls::client::Resumption::disabled();
+    Ok(config)
+}
