@@ -3,7 +3,10 @@
 mod demo;
 mod evaluate;
 mod export;
+mod init;
 mod predict;
+mod provider;
+mod train;
 
 use crate::failure::Failure;
 use clap::{Parser, Subcommand};
@@ -22,6 +25,9 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 2 bad usage or input, 3 refused by
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Init(init::Init),
+    Provider(provider::Provider),
+    Train(train::Train),
     Demo(demo::Arguments),
     Predict(predict::Arguments),
     Evaluate(evaluate::Arguments),
@@ -31,6 +37,9 @@ enum Command {
 /// Runs the chosen command.
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
+        Command::Init(arguments) => init::run(arguments),
+        Command::Provider(arguments) => provider::run(arguments),
+        Command::Train(arguments) => train::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),

@@ -1,0 +1,311 @@
+//! `heda train`: a job with providers over the network.
+
+use crate::failure::{Failure, Kind};
+use crate::local_job::job_failure;
+use crate::output;
+use crate::summary::{About, Controls, Summary};
+use clap::Args;
+use heda_crypto::random::Randomness;
+use heda_learn::fixed::Precision;
+use heda_learn::model::{Model, Provenance};
+use heda_learn::optimise::Settings;
+use heda_learn::schema::Schema;
+use heda_node::client::Connector;
+use heda_node::clock::SystemClock;
+use heda_node::config::{Engine, Iota, JobConfig};
+use heda_node::identity::Identity;
+use heda_node::state::StateFile;
+use heda_node::training::{Listener, NetworkJob, NetworkJobError, Notice};
+use heda_node::wire::WireLimits;
+use heda_train::job::{Choice, JobSpec, Outcome};
+use heda_train::local::fresh_job_id;
+use heda_train::proposal::{self, JobId, Ranking, Spending};
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Train a model on the rows of providers over the network.
+#[derive(Debug, Args)]
+pub(crate) struct Train {
+    /// The job file.
+    job: PathBuf,
+    /// Folder for the model and, while the job runs, its checkpoint.
+    #[arg(long, default_value = "heda-result")]
+    out: PathBuf,
+    /// Go on from the checkpoint in the folder.
+    #[arg(long)]
+    resume: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(serde::Serialize)]
+struct Trained {
+    #[serde(flatten)]
+    summary: Summary,
+    providers_lost: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
+    let began = Instant::now();
+    let config = JobConfig::load(&arguments.job).map_err(Failure::input)?;
+    let schema = Arc::new(Schema::read(&config.schema).map_err(Failure::input)?);
+    let randomness = randomness(&config);
+    let mut state = open_state(arguments, &config, &schema, &randomness)?;
+    let spec = spec(&config, &schema, state.state().job)?;
+    let outcome = train(&config, spec, &randomness, &mut state)?;
+    let mut trained = Trained {
+        summary: summary(&config, &schema, &outcome, began),
+        providers_lost: state.state().lost.clone(),
+    };
+    let model = model(&config, &schema, &outcome, &trained)?;
+    let model_path = arguments.out.join("model.json");
+    output::write_whole(&model_path, model.to_json().as_bytes())?;
+    state.finish().map_err(Failure::input)?;
+    trained.summary.model_path = Some(model_path);
+    match arguments.json {
+        true => output::print_json(&trained),
+        false => output::print_text(&trained.text()),
+    }
+}
+
+impl Trained {
+    fn text(&self) -> String {
+        let mut text = self.summary.text();
+        if !self.providers_lost.is_empty() {
+            let lost = self.providers_lost.join(", ");
+            text += &format!("\nThe job went on without {lost}, with new masks.");
+        }
+        text
+    }
+}
+
+fn randomness(config: &JobConfig) -> Randomness {
+    match config.seed {
+        None => Randomness::from_os(),
+        Some(seed) => {
+            eprintln!("heda: a seed is given: this run can be repeated and protects nothing");
+            Randomness::seeded(seed).party("user")
+        }
+    }
+}
+
+fn open_state(
+    arguments: &Train,
+    config: &JobConfig,
+    schema: &Schema,
+    randomness: &Randomness,
+) -> Result<StateFile, Failure> {
+    let terms = terms(config, schema);
+    if arguments.resume {
+        return StateFile::resume(&arguments.out, &terms).map_err(Failure::input);
+    }
+    let job = match config.seed {
+        // The whole run goes by one seed, as when all parties share a process.
+        Some(seed) => fresh_job_id(&Randomness::seeded(seed)),
+        None => fresh_job_id(randomness),
+    };
+    let job = job.map_err(|e| Failure::new(Kind::Bug, e))?;
+    StateFile::begin(&arguments.out, &terms, job).map_err(Failure::input)
+}
+
+/// What may not change between the parts of a job; where providers are, and how long to wait for
+/// them, may.
+fn terms(config: &JobConfig, schema: &Schema) -> String {
+    let names: Vec<&str> = config.providers.iter().map(|p| p.name.as_str()).collect();
+    let text = format!(
+        "{} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {:?} {:?} {} {names:?}",
+        schema.fingerprint(),
+        config.data_set,
+        config.engine.name(),
+        config.iota,
+        config.encrypt,
+        config.ranking,
+        config.epsilon,
+        config.mechanism,
+        config.loss,
+        config.optimiser,
+        config.iterations,
+        config.tolerance,
+        config.regularisation,
+        config.seed,
+        config.holdout_permille(),
+    );
+    let digest = Sha256::digest(text);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn spec(config: &JobConfig, schema: &Arc<Schema>, job: JobId) -> Result<JobSpec, Failure> {
+    let positives = match schema.label().classes().len() {
+        2 => vec![1],
+        many => (0..many as u32).collect(),
+    };
+    let choice = match (&config.encrypt, config.iota) {
+        (Some(names), _) => Choice::Named(names.clone()),
+        (None, Some(Iota::Best(iota))) => Choice::Best(usize::try_from(iota).unwrap_or(usize::MAX)),
+        (None, _) => Choice::Best(schema.columns().len()),
+    };
+    if config.mechanism != heda_dp::account::Mechanism::Laplace {
+        return Err(Failure::input(
+            "only `laplace` is published over the network",
+        ));
+    }
+    Ok(JobSpec {
+        job,
+        dataset: config.data_set.to_string(),
+        schema: Arc::clone(schema),
+        positives,
+        engine: engine(config),
+        loss: config.loss,
+        precision: Precision::default(),
+        settings: Settings {
+            method: config.optimiser.clone(),
+            l2: config.regularisation.get(),
+            tolerance: config.tolerance.get(),
+            max_iterations: config.iterations.get(),
+        },
+        holdout_permille: config.holdout_permille(),
+        ranking: Ranking::Agreed {
+            method: config.ranking,
+        },
+        choice,
+        spending: config.epsilon.map(Spending::Total),
+        key_bits: 2048,
+    })
+}
+
+fn train(
+    config: &JobConfig,
+    spec: JobSpec,
+    randomness: &Randomness,
+    state: &mut StateFile,
+) -> Result<Outcome, Failure> {
+    let job = NetworkJob {
+        spec,
+        providers: config.remote_providers().map_err(Failure::input)?,
+        connector: Connector {
+            identity: Identity::load(&config.identity).map_err(Failure::input)?,
+            clock: Arc::new(SystemClock),
+            limits: WireLimits {
+                patience: config.timeouts.answer_seconds.duration(),
+                ..WireLimits::default()
+            },
+            connect_patience: config.timeouts.connect_seconds.duration(),
+        },
+        randomness: randomness.clone(),
+        on_loss: config.on_loss,
+        loss_patience: config.timeouts.loss_seconds.duration(),
+        listener: listener(),
+    };
+    let outcome = job.run_until_signal(state);
+    outcome.map_err(failure)
+}
+
+fn engine(config: &JobConfig) -> proposal::Engine {
+    match config.engine {
+        Engine::Lookup => proposal::Engine::Lookup,
+        Engine::Paper => proposal::Engine::Paper,
+    }
+}
+
+/// Plain lines on stderr, one for each thing that a person who waits wants to know.
+fn listener() -> Listener {
+    Arc::new(|notice| match notice {
+        Notice::Connected => eprintln!("connected to all providers"),
+        Notice::Retry { cause, pause } => eprintln!("{cause}; again in {pause:?}"),
+        Notice::Phase(name) => eprintln!("{name}"),
+        Notice::Iteration {
+            done,
+            at_most,
+            norm,
+        } => match norm {
+            Some(norm) => eprintln!("iteration {done} of at most {at_most}, gradient {norm:.2e}"),
+            None => eprintln!("iteration {done} of at most {at_most}"),
+        },
+        Notice::Lost { provider, cause } => eprintln!("lost {provider}: {cause}"),
+        Notice::LeftBehind(provider) => eprintln!("going on without {provider}, with new masks"),
+    })
+}
+
+fn failure(error: NetworkJobError) -> Failure {
+    let kind = match &error {
+        NetworkJobError::Connect(_) => Kind::Peer,
+        NetworkJobError::Refused { .. } => Kind::Refused,
+        NetworkJobError::Lost { .. } | NetworkJobError::Stopped => Kind::Resumable,
+        // A checkpoint that could not be written leaves the one before it.
+        NetworkJobError::State(_) => Kind::Resumable,
+        NetworkJobError::Runtime(_) => Kind::Bug,
+        NetworkJobError::Job(error) => return job_failure(error),
+    };
+    Failure::new(kind, error)
+}
+
+fn summary(config: &JobConfig, schema: &Schema, outcome: &Outcome, began: Instant) -> Summary {
+    let names: Vec<String> = schema
+        .columns()
+        .iter()
+        .map(|column| column.name().to_owned())
+        .collect();
+    let about = About {
+        dataset: config.data_set.to_string(),
+        engine: engine(config),
+        seeded: config.seed.is_some(),
+        feature_names: &names,
+        total_seconds: began.elapsed().as_secs_f64(),
+        provider_seconds: None,
+        controls: Controls {
+            majority: majority(outcome),
+            ..Controls::default()
+        },
+    };
+    Summary::new(about, outcome)
+}
+
+/// How often the larger class is right on the held-out rows, for a model of two classes.
+fn majority(outcome: &Outcome) -> Option<f64> {
+    let [fit] = outcome.fits.as_slice() else {
+        return None;
+    };
+    let histogram = fit.histogram.as_ref()?;
+    let positives: u64 = histogram.positives.iter().sum();
+    let negatives: u64 = histogram.negatives.iter().sum();
+    let all = positives + negatives;
+    (all > 0).then(|| positives.max(negatives) as f64 / all as f64)
+}
+
+fn model(
+    config: &JobConfig,
+    schema: &Schema,
+    outcome: &Outcome,
+    trained: &Trained,
+) -> Result<Model, Failure> {
+    let features = schema.features();
+    let betas = outcome.fits.iter();
+    let betas: Vec<Vec<f64>> = betas
+        .map(|fit| outcome.full_beta(&features, &fit.beta))
+        .collect();
+    let summary = &trained.summary;
+    let mut notes = std::collections::BTreeMap::new();
+    notes.insert("seeded".to_owned(), summary.seeded.to_string());
+    if !trained.providers_lost.is_empty() {
+        notes.insert(
+            "providers_lost".to_owned(),
+            trained.providers_lost.join(", "),
+        );
+    }
+    let provenance = Provenance {
+        dataset: summary.dataset.clone(),
+        engine: summary.engine.to_string(),
+        rows: summary.rows as u64,
+        providers: summary.providers as u32,
+        iterations: summary.iterations,
+        features: summary.feature_uses(),
+        versions: [("heda".to_owned(), env!("CARGO_PKG_VERSION").to_owned())].into(),
+        notes,
+    };
+    Model::new(config.loss, schema.clone(), &betas, provenance)
+        .map_err(|e| Failure::new(Kind::Bug, e))
+}
