@@ -6,6 +6,7 @@ mod export;
 mod init;
 mod predict;
 mod provider;
+mod publish;
 mod train;
 
 use crate::failure::Failure;
@@ -32,6 +33,7 @@ enum Command {
     Predict(predict::Arguments),
     Evaluate(evaluate::Arguments),
     Export(export::Arguments),
+    Publish(publish::Arguments),
 }
 
 /// Runs the chosen command.
@@ -44,5 +46,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Publish(arguments) => publish::run(&arguments),
     }
 }
