@@ -4,6 +4,7 @@ mod demo;
 mod evaluate;
 mod export;
 mod init;
+mod plan;
 mod predict;
 mod provider;
 mod publish;
@@ -33,6 +34,7 @@ enum Command {
     Predict(predict::Arguments),
     Evaluate(evaluate::Arguments),
     Export(export::Arguments),
+    Plan(plan::Arguments),
     Publish(publish::Arguments),
 }
 
@@ -46,6 +48,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Plan(arguments) => plan::run(&arguments),
         Command::Publish(arguments) => publish::run(&arguments),
     }
 }
