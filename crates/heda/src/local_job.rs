@@ -59,7 +59,6 @@ pub(crate) enum Rest {
 pub(crate) struct Finished {
     pub(crate) summary: Summary,
     pub(crate) model: Model,
-    pub(crate) run: LocalRun,
 }
 
 /// Exit codes of a job's failure.

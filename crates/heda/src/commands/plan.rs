@@ -1,8 +1,9 @@
 //! `heda plan`: what a job will cost, before it runs.
 //!
 //! Nothing is modelled that can be measured: the job's own protocol runs on random rows of the
-//! job's shape, for two short trainings. Their difference is the cost of an iteration, the rest is
-//! the cost of setup and evaluation. Bytes and round trips are counted, not timed.
+//! job's shape. A first short training warms the machine up; the second one is timed, its training
+//! phase by the iteration. Bytes and round trips are counted: what the longer training has more
+//! than the shorter one belongs to its iterations.
 
 use crate::failure::{Failure, Kind};
 use crate::local_job::job_failure;
@@ -98,6 +99,7 @@ struct Plan {
 /// What one short training cost.
 struct Measured {
     seconds: f64,
+    training: f64,
     sent: u64,
     received: u64,
     round_trips: u64,
@@ -133,8 +135,9 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
         let each = per(a, b);
         (a - f64::from(SHORT) * each).max(0.0) + each * f64::from(arguments.iterations)
     };
-    let seconds_each = scale * per(short.seconds, long.seconds);
-    let seconds = scale * whole(short.seconds, long.seconds);
+    let seconds_each = scale * long.training / f64::from(LONG);
+    let seconds_fixed = scale * (long.seconds - long.training);
+    let seconds = seconds_fixed + seconds_each * f64::from(arguments.iterations);
     let bytes = |a: u64, b: u64| (scale * whole(a as f64, b as f64)) as u64;
     let training = rows as u64 - rows as u64 * u64::from(HOLDOUT_PERMILLE) / 1000;
     let encrypted: usize = schema
@@ -151,7 +154,7 @@ fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
         iterations: arguments.iterations,
         measured_rows,
         seconds,
-        seconds_setup_and_evaluation: seconds - seconds_each * f64::from(arguments.iterations),
+        seconds_setup_and_evaluation: seconds_fixed,
         seconds_per_iteration: seconds_each,
         bytes_user_to_providers: bytes(short.sent, long.sent),
         bytes_providers_to_user: bytes(short.received, long.received),
@@ -245,8 +248,14 @@ fn measured(run: &LocalRun, seconds: f64) -> Measured {
             .iter()
             .flat_map(|p| p.traffic.values())
     };
+    let training = run
+        .outcome
+        .phases
+        .iter()
+        .filter(|phase| phase.phase == "train");
     Measured {
         seconds,
+        training: training.map(|phase| phase.took.as_secs_f64()).sum(),
         sent: traffic().map(|t| t.bytes_sent).sum(),
         received: traffic().map(|t| t.bytes_received).sum(),
         round_trips: traffic().map(|t| t.round_trips).sum(),
