@@ -107,11 +107,7 @@ impl LocalJob {
         };
         let summary = Summary::new(about, &run.outcome);
         let model = model(&summary, &schema, &run).map_err(|e| bug(&e))?;
-        Ok(Finished {
-            summary,
-            model,
-            run,
-        })
+        Ok(Finished { summary, model })
     }
 
     fn parts(&self, data: &Dataset) -> Result<Vec<Dataset>, Failure> {
