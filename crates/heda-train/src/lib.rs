@@ -8,6 +8,7 @@ pub mod job;
 pub mod local;
 mod lookup;
 pub mod negotiation;
+pub mod paper;
 mod parallel;
 pub mod proposal;
 mod rows;
