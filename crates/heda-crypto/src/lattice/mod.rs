@@ -5,10 +5,12 @@
 //! sends the result back; the key holder decrypts masked numbers and learns nothing else, not
 //! even from the noise (`docs/circuit-privacy.md`). Everything lives in the integers modulo 2^48.
 //!
-//! The scheme is BFV (Brakerski 2012; Fan and Vercauteren 2012) over Z_q[X]/(X^8192 + 1). Its ring
-//! arithmetic comes from `fhe-math`, the arithmetic half of the crate `fhe`. The linear layer is
-//! our own, because the high-level one has no flooding, sends whole ciphertexts although few
-//! coefficients matter, and pays a transform for each encoded weight.
+//! The scheme is BFV (Brakerski 2012; Fan and Vercauteren 2012) over Z_q[X]/(X^8192 + 1).
+//!
+//! Why not the crate `fhe`: its linear layer has no flooding, sends whole ciphertexts although few
+//! coefficients matter, and pays a transform for each encoded weight. Its arithmetic, `fhe-math`,
+//! serves any modulus and any degree; for our three primes just below 2^62 the short transform in
+//! `transform` is several times faster, and nothing else of that crate was left in use.
 
 mod answer;
 mod error;
@@ -16,9 +18,11 @@ mod keys;
 mod layout;
 mod matrix;
 mod parameters;
+mod prime;
 mod ring;
 mod sample;
 mod scheme;
+mod transform;
 mod wire;
 mod zeros;
 

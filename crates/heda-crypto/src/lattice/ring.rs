@@ -1,19 +1,20 @@
 //! Arithmetic in Z_q[X]/(X^8192 + 1) with q a product of three primes.
 //!
-//! Modular arithmetic and number-theoretic transforms come from `fhe-math`; all operations used
-//! are its constant-time ones. A [`Poly`] holds coefficients, a [`Spectrum`] transformed values:
-//! two types, so that the one can never be taken for the other. Both are wiped on drop, because
-//! secrets and masks live in them.
+//! A [`Poly`] holds coefficients, a [`Spectrum`] transformed values: two types, so that the one
+//! can never be taken for the other. Both are wiped on drop, because secrets and masks live in
+//! them. Nothing here branches on a residue.
 
 use super::error::LatticeError;
-use super::parameters::{self, DEGREE, PLAINTEXT_MODULUS, PRIME_BITS, PRIMES};
-use fhe_math::ntt::NttOperator;
-use fhe_math::zq::Modulus;
+use super::parameters::{self, DEGREE, PLAINTEXT_MODULUS, PRIMES};
+use super::prime::{Factor, Prime};
+use super::transform::Transform;
 use std::sync::OnceLock;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// Products of two residues that fit into 128 bits together: (2^62)² · 16 = 2^128.
 const LAZY_PRODUCTS: usize = 16;
+/// Neighbouring values whose products are added up together, so that they stay in registers.
+const STRIP: usize = 4;
 
 /// Coefficients, one run of 8192 residues per prime.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
@@ -23,27 +24,12 @@ pub(super) struct Poly(pub(super) Vec<u64>);
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub(super) struct Spectrum(pub(super) Vec<u64>);
 
-/// One prime of the modulus with what is precomputed for it.
-pub(super) struct Prime {
-    value: u64,
-    /// 2^62 minus the prime, below 2^20.
-    complement: u64,
-    modulus: Modulus,
-    ntt: NttOperator,
-    inverse_plaintext_modulus: Factor,
-}
-
-/// A constant factor, prepared for fast multiplication.
-#[derive(Clone, Copy)]
-struct Factor {
-    value: u64,
-    shoup: u64,
-}
-
 /// The ring of these parameters.
 pub(super) struct Ring {
-    pub(super) primes: Vec<Prime>,
+    pub(super) primes: [Prime; 3],
+    transforms: [Transform; 3],
     modulus_mod_plaintext: u64,
+    inverse_plaintext_modulus: [Factor; 3],
     drop_third: [Factor; 2],
     drop_second: Factor,
 }
@@ -52,66 +38,6 @@ pub(super) struct Ring {
 pub(super) fn ring() -> Result<&'static Ring, LatticeError> {
     static RING: OnceLock<Result<Ring, LatticeError>> = OnceLock::new();
     RING.get_or_init(Ring::build).as_ref().map_err(Clone::clone)
-}
-
-impl Prime {
-    fn build(value: u64) -> Option<Self> {
-        let complement = (1u64 << PRIME_BITS)
-            .checked_sub(value)
-            .filter(|c| *c < 1 << 20)?;
-        let modulus = Modulus::new(value).ok()?;
-        let ntt = NttOperator::new(&modulus, DEGREE)?;
-        let inverse_plaintext_modulus = Factor::inverse(&modulus, PLAINTEXT_MODULUS)?;
-        Some(Self {
-            value,
-            complement,
-            modulus,
-            ntt,
-            inverse_plaintext_modulus,
-        })
-    }
-
-    /// Residue of a signed number that is smaller than the prime.
-    pub(super) fn signed(&self, number: i64) -> u64 {
-        number.wrapping_add(number.wrapping_shr(63) & self.value as i64) as u64
-    }
-
-    /// Residue of a 128-bit number: 2^64 is 4·complement and 2^62 is complement modulo the prime.
-    pub(super) fn reduce(&self, number: u128) -> u64 {
-        const LOW: u128 = (1 << PRIME_BITS) - 1;
-        let [low, high] = [number as u64, (number >> 64) as u64];
-        // Below 2^64 · 2^22 + 2^64, then below 2^62 + 2^25 · 2^20.
-        let folded = u128::from(high) * u128::from(4 * self.complement) + u128::from(low);
-        let rest = (folded & LOW) as u64 + (folded >> PRIME_BITS) as u64 * self.complement;
-        let exceeds = 0u64.wrapping_sub(u64::from(rest >= self.value));
-        rest - (self.value & exceeds)
-    }
-
-    pub(super) fn add(&self, a: u64, b: u64) -> u64 {
-        self.modulus.add(a, b)
-    }
-
-    pub(super) fn subtract(&self, a: u64, b: u64) -> u64 {
-        self.modulus.sub(a, b)
-    }
-
-    fn times(&self, number: u64, factor: Factor) -> u64 {
-        self.modulus.mul_shoup(number, factor.value, factor.shoup)
-    }
-
-    pub(super) fn contains(&self, residue: u64) -> bool {
-        residue < self.value
-    }
-}
-
-impl Factor {
-    fn inverse(modulus: &Modulus, of: u64) -> Option<Self> {
-        let value = modulus.inv(modulus.reduce(of))?;
-        Some(Self {
-            value,
-            shoup: modulus.shoup(value),
-        })
-    }
 }
 
 impl Ring {
@@ -123,18 +49,17 @@ impl Ring {
     }
 
     fn tables() -> Option<Self> {
-        let primes = PRIMES
-            .into_iter()
-            .map(Prime::build)
-            .collect::<Option<Vec<_>>>()?;
+        let primes = all(PRIMES.map(Prime::new))?;
         let product = PRIMES
             .iter()
             .fold(1u64, |product, p| product.wrapping_mul(*p));
-        let inverse = |i: usize, of| Factor::inverse(&primes[i].modulus, of);
+        let inverse = |prime: Prime, of| Some(prime.factor(prime.inverse(of)?));
         Some(Self {
+            transforms: all(primes.map(|prime| Transform::new(prime, DEGREE)))?,
             modulus_mod_plaintext: product % PLAINTEXT_MODULUS,
-            drop_third: [inverse(0, PRIMES[2])?, inverse(1, PRIMES[2])?],
-            drop_second: inverse(0, PRIMES[1])?,
+            inverse_plaintext_modulus: all(primes.map(|p| inverse(p, PLAINTEXT_MODULUS)))?,
+            drop_third: all([primes[0], primes[1]].map(|p| inverse(p, PRIMES[2])))?,
+            drop_second: inverse(primes[0], PRIMES[1])?,
             primes,
         })
     }
@@ -154,16 +79,17 @@ impl Ring {
 
     /// Transforms a polynomial over the first primes, as many as it has residues for.
     pub(super) fn transform(&self, mut poly: Poly) -> Spectrum {
-        for (prime, residues) in self.primes.iter().zip(poly.0.chunks_exact_mut(DEGREE)) {
-            prime.ntt.forward(residues);
+        for (transform, residues) in self.transforms.iter().zip(poly.0.chunks_exact_mut(DEGREE)) {
+            transform.forward(residues);
         }
         Spectrum(std::mem::take(&mut poly.0))
     }
 
     /// The inverse of [`Ring::transform`].
     pub(super) fn inverse(&self, mut spectrum: Spectrum) -> Poly {
-        for (prime, residues) in self.primes.iter().zip(spectrum.0.chunks_exact_mut(DEGREE)) {
-            prime.ntt.backward(residues);
+        let runs = spectrum.0.chunks_exact_mut(DEGREE);
+        for (transform, residues) in self.transforms.iter().zip(runs) {
+            transform.backward(residues);
         }
         Poly(std::mem::take(&mut spectrum.0))
     }
@@ -187,14 +113,18 @@ impl Ring {
             .chunks_exact_mut(DEGREE)
             .zip(term.0.chunks_exact(DEGREE));
         for (prime, (sum, term)) in self.primes.iter().zip(runs) {
-            prime.modulus.add_vec(sum, term);
+            for (sum, term) in sum.iter_mut().zip(term) {
+                *sum = prime.add(*sum, *term);
+            }
         }
     }
 
     /// `-poly`.
     pub(super) fn negate(&self, poly: &mut Poly) {
         for (prime, residues) in self.primes.iter().zip(poly.0.chunks_exact_mut(DEGREE)) {
-            prime.modulus.neg_vec(residues);
+            for residue in residues {
+                *residue = prime.negate(*residue);
+            }
         }
     }
 
@@ -204,8 +134,9 @@ impl Ring {
     /// vanishes modulo each prime.
     pub(super) fn add_encoded(&self, poly: &mut Poly, index: usize, value: u64) {
         let remainder = centre(self.modulus_mod_plaintext.wrapping_mul(value));
-        for (prime, residues) in self.primes.iter().zip(poly.0.chunks_exact_mut(DEGREE)) {
-            let encoded = prime.times(prime.signed(-remainder), prime.inverse_plaintext_modulus);
+        let constants = self.primes.iter().zip(self.inverse_plaintext_modulus);
+        for ((prime, inverse), residues) in constants.zip(poly.0.chunks_exact_mut(DEGREE)) {
+            let encoded = prime.times(prime.signed(-remainder), inverse);
             residues[index] = prime.add(residues[index], encoded);
         }
     }
@@ -237,42 +168,28 @@ fn centred_in(residue: u64, small: u64, large: u64) -> u64 {
 }
 
 fn accumulate(prime: &Prime, sum: &mut [u64], batch: &[(&Spectrum, &Spectrum)], start: usize) {
-    for (offset, value) in sum.iter_mut().enumerate() {
-        let at = start + offset;
-        let products: u128 = batch
-            .iter()
-            .map(|(left, right)| u128::from(left.0[at]) * u128::from(right.0[at]))
-            .sum();
-        *value = prime.reduce(products + u128::from(*value));
+    let (sums, _) = sum.as_chunks_mut::<STRIP>();
+    for (strip, at) in sums.iter_mut().zip((start..).step_by(STRIP)) {
+        let mut products = strip.map(u128::from);
+        for (left, right) in batch {
+            let factors = left.0[at..at + STRIP].iter().zip(&right.0[at..at + STRIP]);
+            for (product, (left, right)) in products.iter_mut().zip(factors) {
+                *product += u128::from(*left) * u128::from(*right);
+            }
+        }
+        *strip = products.map(|product| prime.reduce(product));
     }
+}
+
+/// Everything, if nothing is missing.
+fn all<T, const N: usize>(parts: [Option<T>; N]) -> Option<[T; N]> {
+    let parts: Option<Vec<T>> = parts.into_iter().collect();
+    parts?.try_into().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn reduction_is_right_at_the_bounds() {
-        for prime in &ring().unwrap().primes {
-            let p = u128::from(prime.value);
-            let shaped = [
-                0,
-                1,
-                p - 1,
-                p,
-                p + 1,
-                2 * p,
-                p * p - 1,
-                p * p,
-                u128::MAX,
-                u128::MAX - p,
-            ];
-            let spread = (0..1000).map(|i| u128::MAX / 1009 * i + i);
-            for number in shaped.into_iter().chain(spread) {
-                assert_eq!(u128::from(prime.reduce(number)), number % p, "{number}");
-            }
-        }
-    }
 
     #[test]
     fn encoding_and_switching_keep_the_number() {

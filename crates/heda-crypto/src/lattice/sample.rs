@@ -1,7 +1,8 @@
 //! Random polynomials: uniform, ternary, error and flooding.
 
 use super::parameters::{DEGREE, ERROR_BOUND, FLOOD_BITS, PRIME_BITS};
-use super::ring::{Poly, Prime, Ring};
+use super::prime::Prime;
+use super::ring::{Poly, Ring};
 use chacha20::ChaCha20Rng;
 use rand_core::{CryptoRng, SeedableRng};
 use zeroize::Zeroizing;
