@@ -36,8 +36,8 @@ impl SecretKey {
         let secret = ring.transform(ring.signed(&sample::ternary(rng)));
         let seed = sample::seed(rng);
         let error = ring.signed(&sample::error(rng));
-        let b = masked(ring, &seed, 0, &secret, error).1;
-        let public = Arc::new(PublicKey::assemble(ring, seed, b));
+        let (_, b) = masked(ring, &seed, 0, &secret, error);
+        let public = Arc::new(PublicKey::assemble(ring, seed, ring.inverse(b)));
         Ok(Self {
             ring,
             secret,
@@ -55,19 +55,17 @@ impl SecretKey {
     }
 }
 
-/// The uniform half number `part` of a seed, transformed, and `payload` minus its product with
-/// the secret.
+/// The uniform half number `part` of a seed, and `payload` minus its product with the secret.
 pub(super) fn masked(
     ring: &Ring,
     seed: &Seed,
     part: u64,
     secret: &Spectrum,
     payload: Poly,
-) -> (Spectrum, Poly) {
-    let uniform = ring.transform(sample::uniform(ring, seed, part));
-    let mut masked = ring.inverse(ring.inner_product(&[(&uniform, secret)]));
-    ring.negate(&mut masked);
-    ring.add(&mut masked, &payload);
+) -> (Spectrum, Spectrum) {
+    let uniform = sample::uniform(ring, seed, part);
+    let mut masked = ring.transform(payload);
+    ring.subtract_product(&mut masked, &uniform, secret);
     (uniform, masked)
 }
 
@@ -77,7 +75,7 @@ impl PublicKey {
         pack_poly(&mut body, &b);
         Self {
             ring,
-            a: ring.transform(sample::uniform(ring, &seed, 0)),
+            a: sample::uniform(ring, &seed, 0),
             b: ring.transform(b),
             fingerprint: Fingerprint::of(&body),
             body,

@@ -76,10 +76,7 @@ impl SecretKey {
             let mut payload = self.ring.signed(&error);
             encode_part(self.ring, &mut payload, values, &layout, part);
             let (c1, c0) = masked(self.ring, &seed, part as u64, &self.secret, payload);
-            Ciphertext {
-                c0: self.ring.transform(c0),
-                c1,
-            }
+            Ciphertext { c0, c1 }
         };
         let ciphertexts = (0..layout.ciphertexts())
             .into_par_iter()
@@ -167,7 +164,7 @@ impl EncryptedMatrix {
         let seed: Seed = std::array::from_fn(|i| seed[i]);
         let read = |(part, half): (usize, &[u8])| {
             let c0 = ring.transform(unpack_poly(half)?);
-            let c1 = ring.transform(sample::uniform(ring, &seed, part as u64));
+            let c1 = sample::uniform(ring, &seed, part as u64);
             Ok(Ciphertext { c0, c1 })
         };
         let halves = halves.par_chunks(packed_poly_bytes()).enumerate();

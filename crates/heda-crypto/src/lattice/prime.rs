@@ -83,6 +83,7 @@ impl Prime {
         self.once(a + self.value - b)
     }
 
+    #[cfg(test)]
     pub(super) fn negate(&self, a: u64) -> u64 {
         self.once(self.value - a)
     }

@@ -16,6 +16,9 @@ const LAZY_PRODUCTS: usize = 16;
 /// Neighbouring values whose products are added up together, so that they stay in registers.
 const STRIP: usize = 4;
 
+/// Residues of a polynomial over all primes.
+const RESIDUES: usize = PRIMES.len() * DEGREE;
+
 /// Coefficients, one run of 8192 residues per prime.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub(super) struct Poly(pub(super) Vec<u64>);
@@ -23,6 +26,13 @@ pub(super) struct Poly(pub(super) Vec<u64>);
 /// Transformed values, one run of 8192 residues per prime.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub(super) struct Spectrum(pub(super) Vec<u64>);
+
+impl Poly {
+    /// Memory for a whole polynomial at once: a vector that grew would leave copies unwiped.
+    pub(super) fn zero() -> Self {
+        Self(vec![0; RESIDUES])
+    }
+}
 
 /// The ring of these parameters.
 pub(super) struct Ring {
@@ -66,15 +76,27 @@ impl Ring {
 
     /// The polynomial with these small signed coefficients.
     pub(super) fn signed(&self, coefficients: &[i64]) -> Poly {
-        let residues =
-            |prime: &Prime| -> Vec<u64> { coefficients.iter().map(|c| prime.signed(*c)).collect() };
-        Poly(self.primes.iter().flat_map(residues).collect())
+        let mut poly = Poly::zero();
+        self.add_signed(&mut poly, coefficients);
+        poly
+    }
+
+    /// Adds small signed coefficients.
+    pub(super) fn add_signed(&self, sum: &mut Poly, coefficients: &[i64]) {
+        for (prime, sum) in self.primes.iter().zip(sum.0.chunks_exact_mut(DEGREE)) {
+            for (sum, coefficient) in sum.iter_mut().zip(coefficients) {
+                *sum = prime.add(*sum, prime.signed(*coefficient));
+            }
+        }
     }
 
     /// The transform of a constant polynomial: the constant everywhere.
     pub(super) fn constant(&self, value: i64) -> Spectrum {
-        let residues = |prime: &Prime| std::iter::repeat_n(prime.signed(value), DEGREE);
-        Spectrum(self.primes.iter().flat_map(residues).collect())
+        let mut spectrum = Spectrum(vec![0; RESIDUES]);
+        for (prime, values) in self.primes.iter().zip(spectrum.0.chunks_exact_mut(DEGREE)) {
+            values.fill(prime.signed(value));
+        }
+        spectrum
     }
 
     /// Transforms a polynomial over the first primes, as many as it has residues for.
@@ -106,6 +128,20 @@ impl Ring {
         sum
     }
 
+    /// `sum -= left·right`.
+    pub(super) fn subtract_product(&self, sum: &mut Spectrum, left: &Spectrum, right: &Spectrum) {
+        let factors = left
+            .0
+            .chunks_exact(DEGREE)
+            .zip(right.0.chunks_exact(DEGREE));
+        let runs = sum.0.chunks_exact_mut(DEGREE).zip(factors);
+        for (prime, (sum, (left, right))) in self.primes.iter().zip(runs) {
+            for (sum, (left, right)) in sum.iter_mut().zip(left.iter().zip(right)) {
+                *sum = prime.subtract(*sum, prime.product(*left, *right));
+            }
+        }
+    }
+
     /// `sum += term`.
     pub(super) fn add(&self, sum: &mut Poly, term: &Poly) {
         let runs = sum
@@ -120,6 +156,7 @@ impl Ring {
     }
 
     /// `-poly`.
+    #[cfg(test)]
     pub(super) fn negate(&self, poly: &mut Poly) {
         for (prime, residues) in self.primes.iter().zip(poly.0.chunks_exact_mut(DEGREE)) {
             for residue in residues {

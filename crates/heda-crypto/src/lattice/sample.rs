@@ -2,9 +2,9 @@
 
 use super::parameters::{DEGREE, ERROR_BOUND, FLOOD_BITS, PRIME_BITS};
 use super::prime::Prime;
-use super::ring::{Poly, Ring};
+use super::ring::{Poly, Ring, Spectrum};
 use chacha20::ChaCha20Rng;
-use rand_core::{CryptoRng, SeedableRng};
+use rand_core::{CryptoRng, Rng, SeedableRng};
 use zeroize::Zeroizing;
 
 /// What a uniform polynomial is expanded from.
@@ -24,22 +24,31 @@ pub(super) fn generator(seed: &Seed, part: u64) -> ChaCha20Rng {
     generator
 }
 
-/// The uniform polynomial number `part` of a public seed.
-pub(super) fn uniform(ring: &Ring, seed: &Seed, part: u64) -> Poly {
+/// The uniform polynomial number `part` of a public seed, transformed.
+///
+/// The transform permutes all polynomials: its values are uniform if and only if the coefficients
+/// are. So the values are drawn, and nobody pays for transforming them.
+pub(super) fn uniform(ring: &Ring, seed: &Seed, part: u64) -> Spectrum {
     let mut rng = generator(seed, part);
-    let mut residues = Vec::with_capacity(ring.primes.len() * DEGREE);
+    let mut bytes = vec![0; 8 * DEGREE];
+    let mut values = Vec::with_capacity(ring.primes.len() * DEGREE);
     for prime in &ring.primes {
-        residues.extend((0..DEGREE).map(|_| uniform_residue(prime, &mut rng)));
+        rng.fill_bytes(&mut bytes);
+        let (words, _) = bytes.as_chunks();
+        let words = words.iter().map(|word| u64::from_le_bytes(*word));
+        values.extend(words.map(|word| uniform_residue(prime, word, &mut rng)));
     }
-    Poly(residues)
+    Spectrum(values)
 }
 
-fn uniform_residue<R: CryptoRng>(prime: &Prime, rng: &mut R) -> u64 {
+/// The upper bits of a word, or of the next ones in the rare case that they are no residue.
+fn uniform_residue<R: CryptoRng>(prime: &Prime, mut word: u64, rng: &mut R) -> u64 {
     loop {
-        let candidate = rng.next_u64() >> (u64::BITS - PRIME_BITS);
+        let candidate = word >> (u64::BITS - PRIME_BITS);
         if prime.contains(candidate) {
             return candidate;
         }
+        word = rng.next_u64();
     }
 }
 
@@ -51,8 +60,9 @@ pub(super) fn ternary<R: CryptoRng>(rng: &mut R) -> Zeroizing<Vec<i64>> {
         rng.fill_bytes(bytes.as_mut());
         // 255 = 3 · 85: only the byte 255 has to be thrown away.
         let kept = bytes.iter().filter(|byte| **byte != u8::MAX);
-        coefficients.extend(kept.map(|byte| i64::from(byte % 3) - 1));
-        coefficients.truncate(DEGREE);
+        // Never beyond the capacity: a vector that grew would leave a copy unwiped.
+        let missing = DEGREE - coefficients.len();
+        coefficients.extend(kept.take(missing).map(|byte| i64::from(byte % 3) - 1));
     }
     coefficients
 }
@@ -60,51 +70,47 @@ pub(super) fn ternary<R: CryptoRng>(rng: &mut R) -> Zeroizing<Vec<i64>> {
 /// Centred binomial coefficients of variance 10.5: errors.
 pub(super) fn error<R: CryptoRng>(rng: &mut R) -> Zeroizing<Vec<i64>> {
     const MASK: u64 = (1 << ERROR_BOUND) - 1;
-    let draw = |_| {
-        let bits = rng.next_u64();
+    let bytes = random_bytes(8 * DEGREE, rng);
+    let difference = |word: &[u8; 8]| {
+        let bits = u64::from_le_bytes(*word);
         let ones = |shift: u32| i64::from(((bits >> shift) & MASK).count_ones());
         ones(0) - ones(ERROR_BOUND)
     };
-    Zeroizing::new((0..DEGREE).map(draw).collect())
+    Zeroizing::new(bytes.as_chunks().0.iter().map(difference).collect())
 }
 
 /// Coefficients uniform in [−2^135, 2^135).
 pub(super) fn flooding<R: CryptoRng>(ring: &Ring, rng: &mut R) -> Poly {
-    const TOP_BITS: u32 = FLOOD_BITS + 1 - u128::BITS;
-    let mut poly = Poly(vec![0; ring.primes.len() * DEGREE]);
-    let reducers: Vec<FloodReducer> = ring.primes.iter().map(FloodReducer::new).collect();
-    for index in 0..DEGREE {
-        let low = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
-        let top = rng.next_u64() >> (u64::BITS - TOP_BITS);
-        for (prime, (reducer, residues)) in ring
-            .primes
-            .iter()
-            .zip(reducers.iter().zip(poly.0.chunks_exact_mut(DEGREE)))
-        {
-            residues[index] = reducer.residue(prime, low, top);
+    const { assert!(FLOOD_BITS + 1 == u128::BITS + u8::BITS) };
+    let low = random_bytes(size_of::<u128>() * DEGREE, rng);
+    let top = random_bytes(DEGREE, rng);
+    let mut poly = Poly::zero();
+    for (prime, residues) in ring.primes.iter().zip(poly.0.chunks_exact_mut(DEGREE)) {
+        let top_weight = top_weight(prime);
+        let parts = low.as_chunks().0.iter().zip(top.iter());
+        for (residue, (low, top)) in residues.iter_mut().zip(parts) {
+            *residue = flood_residue(prime, top_weight, u128::from_le_bytes(*low), *top);
         }
     }
     poly
 }
 
-/// Reduces low + 2^128·top − 2^135.
-struct FloodReducer {
-    top_weight: u64,
-    offset: u64,
+/// 2^128 modulo the prime: below 2^44, because 2^64 is 4·complement and that below 2^22.
+fn top_weight(prime: &Prime) -> i64 {
+    prime.add(prime.reduce(u128::MAX), 1).cast_signed()
 }
 
-impl FloodReducer {
-    fn new(prime: &Prime) -> Self {
-        let top_weight = prime.reduce(u128::from(prime.reduce(u128::MAX)) + 1);
-        let offset = prime.reduce(u128::from(top_weight) << (FLOOD_BITS - u128::BITS));
-        Self { top_weight, offset }
-    }
+/// Residue of low + 2^128·top − 2^135.
+fn flood_residue(prime: &Prime, top_weight: i64, low: u128, top: u8) -> u64 {
+    let centred = i64::from(top) - (1 << (FLOOD_BITS - u128::BITS));
+    prime.add(prime.reduce(low), prime.signed(centred * top_weight))
+}
 
-    fn residue(&self, prime: &Prime, low: u128, top: u64) -> u64 {
-        let high = prime.reduce(u128::from(top) * u128::from(self.top_weight));
-        let sum = prime.add(prime.reduce(low), high);
-        prime.subtract(sum, self.offset)
-    }
+/// Many bytes at once, which is how the generator is fast; wiped on drop.
+fn random_bytes<R: CryptoRng>(count: usize, rng: &mut R) -> Zeroizing<Vec<u8>> {
+    let mut bytes = Zeroizing::new(vec![0; count]);
+    rng.fill_bytes(&mut bytes);
+    bytes
 }
 
 #[cfg(test)]
@@ -135,12 +141,17 @@ mod tests {
     #[test]
     fn flooding_residues_belong_to_one_integer() {
         let ring = ring().unwrap();
-        let prime = &ring.primes[1];
-        let reducer = FloodReducer::new(prime);
-        // 2^135 itself is 128 · 2^128: the offset takes it away.
-        assert_eq!(reducer.residue(prime, 5, 128), 5);
-        assert_eq!(reducer.residue(prime, 0, 128), 0);
-        assert_eq!(reducer.residue(prime, u128::MAX, 127), prime.subtract(0, 1));
+        for prime in &ring.primes {
+            let residue = |low, top| flood_residue(prime, top_weight(prime), low, top);
+            // 2^135 itself is 128 · 2^128: the offset takes it away.
+            assert_eq!(residue(5, 128), 5);
+            assert_eq!(residue(0, 128), 0);
+            assert_eq!(residue(u128::MAX, 127), prime.subtract(0, 1));
+            // The bounds: −2^135 = −2^68 · 2^67 and 2^135 − 1.
+            let bound = prime.product(prime.reduce(1 << 68), prime.reduce(1 << 67));
+            assert_eq!(residue(0, 0), prime.negate(bound));
+            assert_eq!(residue(u128::MAX, u8::MAX), prime.subtract(bound, 1));
+        }
     }
 
     #[test]

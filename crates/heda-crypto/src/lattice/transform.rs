@@ -117,11 +117,13 @@ fn layer_of(
     }
 }
 
-/// A root of X^n + 1: a number that is no square, raised to (p − 1)/2n.
+/// A root of X^n + 1: the smallest number that is no square, raised to (p − 1)/2n.
+///
+/// Everybody must find the same one, because seeds expand to transformed values.
 fn root(prime: &Prime, degree: usize) -> Option<u64> {
     let order = 2 * degree as u64;
     let minus_one = prime.value() - 1;
-    if !degree.is_power_of_two() || degree < 2 || minus_one % order != 0 {
+    if !degree.is_power_of_two() || degree < 2 || !minus_one.is_multiple_of(order) {
         return None;
     }
     (2..)

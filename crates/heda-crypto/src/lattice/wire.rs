@@ -174,13 +174,13 @@ pub(super) fn pack(bytes: &mut Vec<u8>, residues: impl IntoIterator<Item = u64>)
         pending |= u128::from(residue) << bits;
         bits += PRIME_BITS;
         if bits >= u64::BITS {
-            bytes.extend((pending as u64).to_le_bytes());
+            bytes.extend_from_slice(&(pending as u64).to_le_bytes());
             pending >>= u64::BITS;
             bits -= u64::BITS;
         }
     }
     let rest = bits.div_ceil(8) as usize;
-    bytes.extend(&(pending as u64).to_le_bytes()[..rest]);
+    bytes.extend_from_slice(&(pending as u64).to_le_bytes()[..rest]);
 }
 
 /// Reads residues of one prime that fill `bytes` exactly.
@@ -194,7 +194,9 @@ pub(super) fn unpack(bytes: &[u8], count: usize, prime: u64) -> Result<Vec<u64>,
         });
     }
     let (mut pending, mut bits) = (0u128, 0u32);
-    let mut words = bytes.chunks(8).map(little_endian);
+    let (words, rest) = bytes.as_chunks();
+    let words = words.iter().map(|word| u64::from_le_bytes(*word));
+    let mut words = words.chain([little_endian(rest)]);
     let mut residues = Vec::with_capacity(count);
     for _ in 0..count {
         if bits < PRIME_BITS {
@@ -211,9 +213,10 @@ pub(super) fn unpack(bytes: &[u8], count: usize, prime: u64) -> Result<Vec<u64>,
     Ok(residues)
 }
 
-fn little_endian(chunk: &[u8]) -> u64 {
+/// A number of at most 8 bytes.
+fn little_endian(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
-    word[..chunk.len()].copy_from_slice(chunk);
+    word[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(word)
 }
 

@@ -145,7 +145,7 @@ impl PublicKey {
         let mut c0 = ring.inverse(ring.inner_product(&[(&self.b, &u)]));
         ring.add(&mut c0, &sample::flooding(ring, &mut rng));
         let mut c1 = ring.inverse(ring.inner_product(&[(&self.a, &u)]));
-        ring.add(&mut c1, &ring.signed(&sample::error(&mut rng)));
+        ring.add_signed(&mut c1, &sample::error(&mut rng));
         Zero { c0, c1 }
     }
 }
