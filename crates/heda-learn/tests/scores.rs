@@ -1,5 +1,6 @@
 //! Scores of the bundled data sets against scipy and scikit-learn. The reference values and the
 //! script that made them: `tests/reference/scores.json`, `tools/reference/scores.py`.
+#![allow(clippy::unwrap_used)]
 
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;

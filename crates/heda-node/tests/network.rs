@@ -1,4 +1,5 @@
 //! Sessions over real TLS sockets: what works, who is refused, and every way a peer can misbehave.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 

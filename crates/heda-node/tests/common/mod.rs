@@ -1,5 +1,6 @@
 //! Parties on loopback, with identities of their own.
 #![allow(
+    clippy::unwrap_used,
     dead_code,
     unreachable_pub,
     missing_docs,
