@@ -6,6 +6,7 @@ mod channel;
 mod lattice;
 mod masking;
 mod ot;
+mod paillier;
 
 macro_rules! targets {
     ($($name:ident => $make:path;)+) => {
@@ -42,6 +43,14 @@ targets! {
     ot_request => ot::request;
     ot_setup_first => ot::setup_first;
     ot_setup_second => ot::setup_second;
+    paillier_public_key => paillier::public_key;
+    paillier_private_key => paillier::private_key;
+    paillier_ciphertexts => paillier::ciphertexts;
+    rsa_public_key => paillier::rsa_public_key;
+    rsa_private_key => paillier::rsa_private_key;
+    rsa_ciphertexts => paillier::rsa_ciphertexts;
+    key_file => paillier::key_file;
+    sealed_key_file => paillier::sealed_key_file;
 }
 
 /// Runs a target briefly: everything planned was executed, and something was refused.
