@@ -277,3 +277,48 @@ fn copy_until(mut from: std::net::TcpStream, mut to: std::net::TcpStream, cut: O
     let _ = from.shutdown(std::net::Shutdown::Both);
     let _ = to.shutdown(std::net::Shutdown::Both);
 }
+
+/// A line that can be cut and led to another place.
+pub struct MovableLine {
+    pub address: SocketAddr,
+    target: Arc<std::sync::Mutex<Option<SocketAddr>>>,
+    open: Arc<std::sync::Mutex<Vec<std::net::TcpStream>>>,
+}
+
+impl MovableLine {
+    pub fn start(target: SocketAddr) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let line = Self {
+            address: listener.local_addr().unwrap(),
+            target: Arc::new(std::sync::Mutex::new(Some(target))),
+            open: Arc::default(),
+        };
+        let (target, open) = (Arc::clone(&line.target), Arc::clone(&line.open));
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let place = *target.lock().unwrap();
+                let server = place.and_then(|place| std::net::TcpStream::connect(place).ok());
+                let (Ok(client), Some(server)) = (client, server) else {
+                    continue;
+                };
+                let (client2, server2) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                open.lock().unwrap().push(client.try_clone().unwrap());
+                std::thread::spawn(move || copy_until(client, server, None));
+                std::thread::spawn(move || copy_until(server2, client2, None));
+            }
+        });
+        line
+    }
+
+    /// Ends all connections; new ones lead nowhere.
+    pub fn cut(&self) {
+        *self.target.lock().unwrap() = None;
+        for stream in self.open.lock().unwrap().drain(..) {
+            let _ = stream.shutdown(std::net::Shutdown::Both);
+        }
+    }
+
+    pub fn lead_to(&self, target: SocketAddr) {
+        *self.target.lock().unwrap() = Some(target);
+    }
+}
