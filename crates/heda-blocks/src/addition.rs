@@ -1,15 +1,15 @@
-//! Secure addition, Protocol 1 of the paper: Bob obtains [a + b] under Alice's key.
+//! Secure addition, Protocol 1 of the paper: Bob obtains \[a + b\] under Alice's key.
 //!
 //! | condition | Alice holds | Bob holds | Bob obtains |
 //! | --- | --- | --- | --- |
-//! | 1 | key, a | b | [a + b] |
-//! | 2 | key, a | [b] | [a + b] |
+//! | 1 | key, a | b | \[a + b\] |
+//! | 2 | key, a | \[b\] | \[a + b\] |
 //!
 //! Who learns what: Alice nothing; Bob nothing but a ciphertext (Paillier's semantic security).
 //! The result is not re-randomised, because it stays with Bob: he must re-randomise whatever he
 //! derives from it before Alice sees it, as [`exchange_keys`](crate::exchange_keys) does.
 //!
-//! Messages, in wire order (steps A1 and A2 of `docs/building-blocks.md`): Alice sends [a].
+//! Messages, in wire order (steps A1 and A2 of `docs/building-blocks.md`): Alice sends \[a\].
 //!
 //! ```
 //! use heda_blocks::InputBits;

@@ -2,7 +2,7 @@
 //!
 //! | condition | Alice holds | Bob holds | Bob obtains |
 //! | --- | --- | --- | --- |
-//! | 1 | key, a | b | [a · b] |
+//! | 1 | key, a | b | \[a · b\] |
 //!
 //! Paillier's cryptosystem cannot multiply two encrypted numbers, so there is no condition 2;
 //! [`multiplication`](crate::multiplication) has it, with RSA.
@@ -10,7 +10,7 @@
 //! Who learns what: Alice nothing; Bob nothing but a ciphertext. The time that Bob needs depends
 //! on the announced lengths only. The result is not re-randomised: it stays with Bob.
 //!
-//! Messages, in wire order (steps D1 and D2 of `docs/building-blocks.md`): Alice sends [a].
+//! Messages, in wire order (steps D1 and D2 of `docs/building-blocks.md`): Alice sends \[a\].
 //!
 //! ```
 //! use heda_blocks::InputBits;

@@ -1,4 +1,4 @@
-//! Exchange 2, Protocol 7 of the paper: [b] under Alice's key becomes [b] under Bob's.
+//! Exchange 2, Protocol 7 of the paper: \[b\] under Alice's key becomes \[b\] under Bob's.
 //!
 //! | condition | Alice holds | Bob holds | Bob obtains |
 //! | --- | --- | --- | --- |
@@ -92,7 +92,7 @@ impl<'k> Alice<'k> {
     }
 }
 
-/// Holds [b] under Alice's key and wants it under his own.
+/// Holds \[b\] under Alice's key and wants it under his own.
 #[derive(Debug)]
 pub struct Bob<'k> {
     alices: &'k PublicKey,

@@ -153,7 +153,7 @@ impl<'k> Alice<'k> {
     }
 }
 
-/// Holds ‖x‖ and wants [x].
+/// Holds ‖x‖ and wants \[x\].
 #[derive(Debug)]
 pub struct Bob<'k> {
     rsa: &'k RsaPublicKey,

@@ -1,9 +1,9 @@
-//! Secure subtraction, Protocol 2 of the paper: Bob obtains [a − b] under Alice's key.
+//! Secure subtraction, Protocol 2 of the paper: Bob obtains \[a − b\] under Alice's key.
 //!
 //! | condition | Alice holds | Bob holds | Bob obtains |
 //! | --- | --- | --- | --- |
-//! | 1 | key, a | b | [a − b] |
-//! | 2 | key, a | [b] | [a − b] |
+//! | 1 | key, a | b | \[a − b\] |
+//! | 2 | key, a | \[b\] | \[a − b\] |
 //!
 //! The paper lets Bob hold b⁻¹, which in Paillier's group is −b; here he holds b and negates it.
 //!
@@ -11,7 +11,7 @@
 //! The result is not re-randomised, because it stays with Bob: he must re-randomise whatever he
 //! derives from it before Alice sees it, as [`exchange_keys`](crate::exchange_keys) does.
 //!
-//! Messages, in wire order (steps S1 and S2 of `docs/building-blocks.md`): Alice sends [a].
+//! Messages, in wire order (steps S1 and S2 of `docs/building-blocks.md`): Alice sends \[a\].
 //!
 //! ```
 //! use heda_blocks::InputBits;

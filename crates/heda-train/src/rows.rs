@@ -44,7 +44,7 @@ fn below(rng: &mut impl Rng, bound: usize) -> usize {
     }
 }
 
-/// A seed for [`RowOrder::draw`] when the rows' order need not outlive the process.
+/// A seed for the order of a job's rows when the rows' order need not outlive the process.
 pub fn fresh_row_seed(
     randomness: &Randomness,
 ) -> Result<zeroize::Zeroizing<[u8; 32]>, heda_crypto::random::NoRandomness> {

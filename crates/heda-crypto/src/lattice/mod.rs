@@ -5,7 +5,7 @@
 //! sends the result back; the key holder decrypts masked numbers and learns nothing else, not
 //! even from the noise (`docs/circuit-privacy.md`). Everything lives in the integers modulo 2^48.
 //!
-//! The scheme is BFV (Brakerski 2012; Fan and Vercauteren 2012) over Z_q[X]/(X^8192 + 1).
+//! The scheme is BFV (Brakerski 2012; Fan and Vercauteren 2012) over Z_q\[X\]/(X^8192 + 1).
 //!
 //! Why not the crate `fhe`: its linear layer has no flooding, sends whole ciphertexts although few
 //! coefficients matter, and pays a transform for each encoded weight. Its arithmetic, `fhe-math`,

@@ -14,7 +14,7 @@
 //!    signed number of k bits. Write z_int = q·2^(48−k) + ρ. Then t = q + 1 with probability
 //!    ρ/2^(48−k) and q otherwise: t·2^(48−k) is z_int rounded stochastically, and its mean *is*
 //!    z_int, with no offset of half a step.
-//! 4. **Table.** T[t] = round(2^f·derivative(centre + t·step)) ([`LinkTable`]), where centre and
+//! 4. **Table.** T\[t\] = round(2^f·derivative(centre + t·step)) ([`LinkTable`]), where centre and
 //!    step undo the scaling of step 2. The fraction f is the largest that keeps step 5 in range.
 //! 5. **Sum.** Σ_i x_int,ij·(T_i − 2^f·y_i) modulo 2^48, read as a signed number and divided by
 //!    2^(f+fx). The bias is a column with x_int = 2^fx.

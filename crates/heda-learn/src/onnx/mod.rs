@@ -1,13 +1,13 @@
 //! A model as an ONNX file with plain operators, for any runtime.
 //!
-//! **Input** `rows`: float, [N, width]. One column for each column of the encoded row, in the
+//! **Input** `rows`: float, \[N, width\]. One column for each column of the encoded row, in the
 //! order and by the names that the file's metadata lists (`columns`), in *original* units:
 //! numbers as they are (missing ones already replaced), an ordinal level by its position from 0 in
 //! the schema, a one-hot level as 0 or 1. Values outside the schema's bounds are clipped.
 //!
-//! **Outputs.** `scores` [N, K], K = 1 for two classes and otherwise the number of classes;
+//! **Outputs.** `scores` \[N, K\], K = 1 for two classes and otherwise the number of classes;
 //! `probabilities` of the same shape for logistic regression (of the second class if K = 1,
-//! otherwise divided by their sum); `class` [N], an index into the metadata's `classes`.
+//! otherwise divided by their sum); `class` \[N\], an index into the metadata's `classes`.
 //!
 //! The graph scales as the schema does and uses the scaled coefficients, because original units
 //! can differ by many powers of ten, too much for single precision.
