@@ -357,3 +357,43 @@ fn nonsense_silence_and_departure_name_the_provider() {
         "{greedy}"
     );
 }
+
+#[test]
+fn engine_paper_runs_a_whole_job_and_agrees_with_lookup() {
+    let method = Method::Descent {
+        rate: 1.0,
+        minimum_rate: 0.0,
+        decay: 0.0,
+        batches: 8,
+    };
+    let settings = Settings {
+        method,
+        l2: 0.0,
+        tolerance: 0.0,
+        max_iterations: 3,
+    };
+    let lookup = spec(&TWO, settings);
+    let paper = JobSpec {
+        engine: Engine::Paper,
+        ..lookup.clone()
+    };
+    let expected = run_with(&lookup, two_parts(), &mut Quiet, None).unwrap();
+    let found = run_with(&paper, two_parts(), &mut Quiet, None).unwrap();
+    assert_eq!(found.split, expected.split);
+    let pairs = found.fits[0].beta.iter().zip(&expected.fits[0].beta);
+    for (found, expected) in pairs {
+        // The grids differ: two decimals against 1/128, coefficients in steps of 1/128.
+        assert!((found - expected).abs() < 0.05, "{found} for {expected}");
+    }
+    assert!(found.fits[0].histogram.is_some());
+    assert!(!found.revealed.summed, "every gradient is seen by itself");
+    for provider in &found.providers {
+        assert_eq!(provider.traffic["train"].round_trips, 3 * 3);
+    }
+    let short = JobSpec {
+        key_bits: 1024,
+        ..paper
+    };
+    let refused = run_with(&short, two_parts(), &mut Quiet, None).unwrap_err();
+    assert!(refused.to_string().contains("2048"), "{refused}");
+}

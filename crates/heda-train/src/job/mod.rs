@@ -3,6 +3,7 @@
 //! `docs/protocols.md`.
 
 mod outcome;
+mod paper;
 mod provider;
 mod spec;
 mod user;

@@ -1,11 +1,12 @@
 //! A provider's side of a job.
 
-use super::tag;
+use super::{paper, tag};
 use crate::codec::{from_json, hex, to_json, unhex};
 use crate::error::{Blame, PeerProblem, ServeError};
 use crate::house::{Admission, House, Refusal, SMALLEST_BATCH};
 use crate::lookup::{Columns, HELD_OUT_LIMIT, LookupProvider, Question};
 use crate::negotiation::{self, NegotiationError};
+use crate::paper::{PaperProvider, ProviderKeys, Shape};
 use crate::proposal::{
     Acceptance, CONTROL_LIMIT, Command, Engine, Proposal, Ranking, Spending, Split,
 };
@@ -96,11 +97,11 @@ impl Provider<'_> {
         let prepared = self.prepare(channel, &proposal, data, &order, &split)?;
         // J7, J8
         channel.enter_phase("encrypt");
-        let mut session = self.encrypt(channel, &proposal, prepared, masks)?;
+        let (mut session, paper) = self.encrypt(channel, &proposal, prepared, masks)?;
         // J9 to J11
         channel.enter_phase("train");
         let rows = order.training.len();
-        self.answer_commands(channel, &proposal, &mut session, rows)
+        self.answer_commands(channel, &proposal, &mut session, paper.as_ref(), rows)
     }
 
     fn agree(
@@ -244,21 +245,17 @@ impl Provider<'_> {
         proposal: &Proposal,
         prepared: Prepared,
         masks: Masks,
-    ) -> Result<LookupProvider, ServeError> {
-        if proposal.engine == Engine::Paper {
-            return Err(ServeError::Refused(
-                "engine paper is not offered here".into(),
-            ));
-        }
+    ) -> Result<(LookupProvider, Option<PaperProvider>), ServeError> {
+        let columns = Columns::new(&prepared.features, &prepared.published);
+        let shape = paper_shape(proposal, &columns, prepared.labels.len())?;
         let precision = Precision::new(proposal.value_bits, proposal.index_bits)
             .map_err(|e| PeerProblem::message("proposal", e))?;
         let mut rng = self.randomness.fork("lattice keys", 0)?;
         let internal = |e: heda_crypto::lattice::LatticeError| ServeError::House(e.to_string());
         let key = SecretKey::generate(&mut rng).map_err(internal)?;
         channel.send(tag::PUBLIC_KEY, &key.public_key().to_bytes())?;
-        let columns = Columns::new(&prepared.features, &prepared.published);
         let rows = prepared.labels.len();
-        if !columns.hidden.is_empty() {
+        if !columns.hidden.is_empty() && shape.is_none() {
             for index in 0..proposal.batches {
                 let share = Batch::new(index as usize, proposal.batches as usize).share(rows);
                 let cells = prepared.grid.chunks_exact(columns.width);
@@ -294,7 +291,17 @@ impl Provider<'_> {
         // J8
         let mut rng = self.randomness.fork("transfer keys", 0)?;
         let tables = TableReader::set_up(channel, &mut rng)?;
-        Ok(LookupProvider {
+        let mut paper = None;
+        if let Some(shape) = shape {
+            let (grid, labels) = (&prepared.grid, &prepared.labels);
+            let rows = paper::rows(&shape, grid, labels, proposal.value_bits)?;
+            let keys = ProviderKeys::generate(&shape, &mut self.randomness.fork("paper keys", 0)?)?;
+            let randomness = self.randomness.clone();
+            paper = Some(PaperProvider::set_up(
+                channel, shape, rows, keys, randomness,
+            )?);
+        }
+        let session = LookupProvider {
             key,
             tables,
             masks,
@@ -304,7 +311,8 @@ impl Provider<'_> {
             grid: prepared.grid,
             labels: prepared.labels,
             held_out_labels: prepared.held_out_labels,
-        })
+        };
+        Ok((session, paper))
     }
 
     fn answer_commands(
@@ -312,6 +320,7 @@ impl Provider<'_> {
         channel: &mut Channel,
         proposal: &Proposal,
         session: &mut LookupProvider,
+        paper: Option<&PaperProvider>,
         rows: usize,
     ) -> Result<Served, ServeError> {
         let mut iterations = 0;
@@ -350,7 +359,12 @@ impl Provider<'_> {
                         batch,
                         fraction_bits,
                     };
-                    session.gradient(channel, question)?;
+                    match paper {
+                        Some(paper) => {
+                            paper.gradient(channel, batch.index(), iteration.into())?;
+                        }
+                        None => session.gradient(channel, question)?,
+                    }
                     last = Some(iteration);
                     iterations += 1;
                 }
@@ -412,6 +426,27 @@ fn roster(proposal: &Proposal) -> Result<Roster, ServeError> {
         keys.push(key);
     }
     Ok(Roster::new(&proposal.job.0, &keys).map_err(|e| bad(e.to_string()))?)
+}
+
+/// The shape of engine `paper`, if that is asked for; refused if it cannot do the job.
+fn paper_shape(
+    proposal: &Proposal,
+    columns: &Columns,
+    rows: usize,
+) -> Result<Option<Shape>, ServeError> {
+    if proposal.engine != Engine::Paper {
+        return Ok(None);
+    }
+    let terms = paper::Terms {
+        columns,
+        rows,
+        batches: proposal.batches as usize,
+        positives: &proposal.positives,
+        key_bits: proposal.key_bits,
+        value_bits: proposal.value_bits,
+        loss: proposal.loss,
+    };
+    terms.shape().map(Some).map_err(ServeError::Refused)
 }
 
 fn refused(refusal: Refusal) -> ServeError {

@@ -1,6 +1,7 @@
 //! The data user's side of a job.
 
 use super::outcome::{ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Revealed};
+use super::paper;
 use super::provider::taking_part;
 use super::spec::{Checkpoint, JobSpec};
 use super::tag;
@@ -8,14 +9,16 @@ use crate::codec::{from_json, hex, to_json, unhex};
 use crate::error::{Blame, JobError, PeerProblem};
 use crate::lookup::{self, BatchRows, Columns, HeldOut, LookupSource, Remote};
 use crate::negotiation::{DataUser, Member, NegotiationError, Question};
+use crate::paper::PaperRemote;
 use crate::parallel::{Party, RemoteError, ask_all};
-use crate::proposal::{Acceptance, CONTROL_LIMIT, Command, Ranking, Split};
+use crate::proposal::{Acceptance, CONTROL_LIMIT, Command, Engine, Ranking, Split};
 use crate::rows::{release_from_bytes, release_length};
 use ed25519_dalek::VerifyingKey;
 use heda_blocks::channel::Channel;
 use heda_blocks::lookup::TableOwner;
 use heda_crypto::lattice::{EncryptedMatrix, PublicKey, ZeroPool};
 use heda_crypto::masking::ANNOUNCEMENT_BYTES;
+use heda_crypto::paillier::PrivateKey;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Charge;
 use heda_learn::data::Feature;
@@ -304,10 +307,11 @@ impl Running<'_> {
         mut joined: Vec<Joined>,
         columns: &Columns,
     ) -> Result<(Vec<Remote>, Vec<ProviderSummary>), JobError> {
+        let own = self.paper_key(&joined, columns)?;
         let keys = ask_all(&mut joined, |party| {
             let randomness = self.randomness.party(party.name());
             party.channel().enter_phase("encrypt");
-            receive_protected(self.spec, party, columns, &randomness)
+            receive_protected(self.spec, party, columns, &randomness, own.clone())
         })?;
         let mut remotes = Vec::with_capacity(joined.len());
         let mut summaries = Vec::with_capacity(joined.len());
@@ -328,9 +332,32 @@ impl Running<'_> {
                 held_out: protected.held_out,
                 zeros: protected.zeros,
                 tables: protected.tables,
+                paper: protected.paper,
             });
         }
         Ok((remotes, summaries))
+    }
+
+    /// The data user's key for engine `paper`, once every provider's part is known to fit.
+    fn paper_key(
+        &self,
+        joined: &[Joined],
+        columns: &Columns,
+    ) -> Result<Option<Arc<PrivateKey>>, JobError> {
+        if self.spec.engine != Engine::Paper {
+            return Ok(None);
+        }
+        let mut key = None;
+        for party in joined {
+            let terms = paper_terms(self.spec, columns, party.acceptance.rows);
+            let shape = terms.shape().map_err(JobError::Input)?;
+            if key.is_none() {
+                let mut rng = self.randomness.fork("paper keys", 0)?;
+                let made = PaperRemote::user_key(&shape, &mut rng);
+                key = Some(made.map_err(|e| JobError::Bug(e.to_string()))?);
+            }
+        }
+        Ok(key)
     }
 
     fn train(
@@ -367,16 +394,22 @@ impl Running<'_> {
             }
             let mut norms = Vec::new();
             while let Some(Ask { beta, batch }) = state.optimisers[class].ask() {
-                let mut source = LookupSource {
-                    remotes,
-                    columns,
-                    loss: spec.loss,
-                    precision: spec.precision,
-                    domain: &domain,
-                    class: class as u32,
-                    iteration: &mut state.iteration,
+                let (class_index, iteration) = (class as u32, &mut state.iteration);
+                let gradient = match spec.engine {
+                    Engine::Lookup => {
+                        let mut source = LookupSource {
+                            remotes,
+                            columns,
+                            loss: spec.loss,
+                            precision: spec.precision,
+                            domain: &domain,
+                            class: class_index,
+                            iteration,
+                        };
+                        source.gradient(beta, batch)?
+                    }
+                    Engine::Paper => paper::gradient(remotes, beta, class_index, batch, iteration)?,
                 };
-                let gradient = source.gradient(beta, batch)?;
                 let optimiser = &mut state.optimisers[class];
                 optimiser
                     .tell(&gradient)
@@ -439,13 +472,29 @@ struct Protected {
     held_out: Option<HeldOut>,
     zeros: ZeroPool,
     tables: TableOwner,
+    paper: Option<PaperRemote>,
 }
 
+fn paper_terms<'a>(spec: &'a JobSpec, columns: &'a Columns, rows: usize) -> paper::Terms<'a> {
+    paper::Terms {
+        columns,
+        rows,
+        batches: spec.settings.method.batches(),
+        positives: &spec.positives,
+        key_bits: spec.key_bits,
+        value_bits: spec.precision.value_bits(),
+        loss: spec.loss,
+    }
+}
+
+/// Steps J7 and J8. Engine `paper` encrypts training rows in its own way; the lattice is then for
+/// the held-out rows only. `own` is the data user's key for that engine.
 fn receive_protected(
     spec: &JobSpec,
     party: &mut Joined,
     columns: &Columns,
     randomness: &Randomness,
+    own: Option<Arc<PrivateKey>>,
 ) -> Result<Protected, RemoteError> {
     let (rows, held) = (party.acceptance.rows, party.acceptance.held_out);
     let open = std::mem::take(&mut party.open);
@@ -462,7 +511,7 @@ fn receive_protected(
     for index in 0..count {
         let share = Batch::new(index, count).share(rows);
         let hidden = columns.hidden.len();
-        let encrypted = if hidden > 0 {
+        let encrypted = if hidden > 0 && own.is_none() {
             Some(matrix(channel, share.len(), hidden)?)
         } else {
             None
@@ -486,11 +535,20 @@ fn receive_protected(
     // J8
     let tables = TableOwner::set_up(channel, &mut randomness.fork("transfer keys", 0)?)?;
     let zeros = ZeroPool::on_demand(Arc::new(key), &mut randomness.fork("zeros", 0)?);
+    let mut paper = None;
+    if let Some(own) = own {
+        let shape = paper_terms(spec, columns, rows).shape();
+        let open = paper::values(&open, spec.precision.value_bits());
+        let shape = shape.map_err(RemoteError::Bug)?;
+        let randomness = randomness.clone();
+        paper = Some(PaperRemote::set_up(channel, shape, own, open, randomness)?);
+    }
     Ok(Protected {
         batches,
         held_out,
         zeros,
         tables,
+        paper,
     })
 }
 
@@ -553,6 +611,6 @@ fn revealed(
         gradient_numbers: iterations * (columns.width as u64 + 1),
         count_numbers: histograms.map(|h| 2 * h.positives.len() as u64).sum(),
         unknown_cells: rows * (columns.hidden.len() as u64 + spec.positives.len().min(1) as u64),
-        summed: providers.len() > 1,
+        summed: providers.len() > 1 && spec.engine == Engine::Lookup,
     }
 }

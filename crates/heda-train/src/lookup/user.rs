@@ -3,6 +3,7 @@
 use super::{Columns, tag};
 use crate::codec::{WORD_BYTES, to_json, words_from_bytes, words_to_bytes};
 use crate::error::{Blame, JobError};
+use crate::paper::PaperRemote;
 use crate::parallel::{Party, RemoteError, ask_all};
 use crate::proposal::Command;
 use heda_blocks::channel::Channel;
@@ -44,6 +45,8 @@ pub(crate) struct Remote {
     /// Protects what goes back to the holder of the key.
     pub(crate) zeros: ZeroPool,
     pub(crate) tables: TableOwner,
+    /// What engine `paper` holds of it, if that trains.
+    pub(crate) paper: Option<PaperRemote>,
     pub(crate) randomness: Randomness,
 }
 

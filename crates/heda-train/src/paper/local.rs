@@ -4,7 +4,7 @@
 use super::error::PaperError;
 use super::provider::{PaperProvider, ProviderKeys};
 use super::rows::{PaperRows, Shape};
-use super::user::PaperRemote;
+use super::user::{PaperLink, PaperRemote};
 use super::{Limits, Plan};
 use heda_blocks::channel::{Channel, Recorded};
 use heda_crypto::random::Randomness;
@@ -62,7 +62,7 @@ pub fn run<T>(
     parts: &[PaperRows],
     settings: &Settings,
     randomness: &Randomness,
-    work: impl FnOnce(&mut [PaperRemote]) -> Result<T, PaperError>,
+    work: impl FnOnce(&mut [PaperLink]) -> Result<T, PaperError>,
 ) -> Result<Finished<T>, PaperError> {
     let shapes: Vec<Shape> = parts.iter().map(|rows| settings.shape(rows)).collect();
     shapes
@@ -93,7 +93,7 @@ pub fn run<T>(
         {
             let randomness = user.party(&format!("for provider-{}", index + 1));
             let (shape, own) = (shape.clone(), own.clone());
-            remotes.push(PaperRemote::set_up(
+            remotes.push(PaperLink::set_up(
                 end,
                 shape,
                 own,
@@ -102,7 +102,7 @@ pub fn run<T>(
             )?);
         }
         let result = work(&mut remotes)?;
-        remotes.iter_mut().try_for_each(PaperRemote::finish)?;
+        remotes.iter_mut().try_for_each(PaperLink::finish)?;
         let mut views = Vec::with_capacity(threads.len());
         for thread in threads {
             let bug = |_| PaperError::Bug("a provider panicked".into());

@@ -28,7 +28,7 @@ pub use clear::ClearPaper;
 pub use error::PaperError;
 pub use provider::{PaperProvider, ProviderKeys};
 pub use rows::{Column, PaperRows, RowsError, Shape};
-pub use user::{PaperRemote, PaperSource};
+pub use user::{PaperLink, PaperRemote, PaperSource};
 
 /// Tags of this engine's own messages, in wire order; the blocks have theirs.
 pub(crate) mod tag {

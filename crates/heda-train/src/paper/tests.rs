@@ -256,7 +256,7 @@ fn record(common_blinding: bool) -> Recording {
     let beta = vec![0.5, 1.25, -2.5, 0.75];
     let parts = [rows.clone()];
     let run = local::run(&parts, &settings, &randomness, |remotes| {
-        remotes[0].common_blinding = common_blinding;
+        remotes[0].remote.common_blinding = common_blinding;
         PaperSource::new(remotes, 0, &mut 0).gradient(&beta, Batch::FULL)?;
         Ok((
             remotes[0].channel().transcript().to_vec(),
@@ -447,7 +447,7 @@ fn damaged_messages_blame_the_peer() {
         }
         case.iter()
             .for_each(|(tag, body)| peer.send(*tag, body).unwrap());
-        let refused = PaperRemote::set_up(
+        let refused = PaperLink::set_up(
             end,
             shape.clone(),
             own.clone(),

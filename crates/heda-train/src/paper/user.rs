@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 /// One provider, seen from the data user.
 pub struct PaperRemote {
-    pub(super) channel: Channel,
     shape: Shape,
     plan: Plan,
     own: Arc<PrivateKey>,
@@ -51,7 +50,7 @@ impl PaperRemote {
 
     /// Plans, then steps S1 to S4. `open` holds the published columns, row by row.
     pub fn set_up(
-        mut channel: Channel,
+        channel: &mut Channel,
         shape: Shape,
         own: Arc<PrivateKey>,
         open: Vec<f64>,
@@ -63,7 +62,6 @@ impl PaperRemote {
                 "the published columns do not fill the rows".into(),
             ));
         }
-        channel.enter_phase("setup");
         // S1, S2
         let limit = key_limit(&shape);
         let paillier = read_paillier_key(&channel.receive(tag::PAILLIER_KEY, limit)?, &shape)?;
@@ -77,10 +75,8 @@ impl PaperRemote {
         }
         // S4
         let count = shape.positives.len() * shape.batches * plan.chunks.len();
-        let labels = receive(&mut channel, tag::LABELS, &paillier, count, "label sums")?;
-        channel.enter_phase("train");
+        let labels = receive(channel, tag::LABELS, &paillier, count, "label sums")?;
         Ok(Self {
-            channel,
             shape,
             plan,
             own,
@@ -95,22 +91,17 @@ impl PaperRemote {
         })
     }
 
-    /// The channel, for its counts and its transcript.
-    pub fn channel(&self) -> &Channel {
-        &self.channel
-    }
-
     /// The plan.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Tells the provider that no further question comes.
-    pub fn finish(&mut self) -> Result<(), PaperError> {
-        Ok(self.channel.send(tag::QUESTION, &[])?)
+    /// Step R1's check, before anything is sent.
+    pub fn check(&self, beta: &[f64]) -> Result<(), PaperError> {
+        self.write_exponents(beta).map(drop)
     }
 
-    /// Step R1's check, before anything is sent: β within what was planned for.
+    /// β in digits, if it is within what was planned for.
     fn write_exponents(&self, beta: &[f64]) -> Result<Exponents, PaperError> {
         let limits = self.plan.limits;
         let score: f64 = beta.iter().map(|b| b.abs()).sum();
@@ -125,9 +116,10 @@ impl PaperRemote {
         Ok(exponents)
     }
 
-    /// Steps R1 to R7 for one batch: the provider's gradient, bias first.
+    /// Steps R2 to R7 for one batch that the provider knows of: its gradient, bias first.
     pub fn gradient(
-        &mut self,
+        &self,
+        channel: &mut Channel,
         beta: &[f64],
         class: usize,
         batch: usize,
@@ -135,36 +127,28 @@ impl PaperRemote {
     ) -> Result<Vec<f64>, PaperError> {
         let exponents = self.write_exponents(beta)?;
         let mut rng = self.randomness.fork("paper blinding", iteration)?;
-        self.channel
-            .send(tag::QUESTION, &(batch as u32).to_le_bytes())?;
         // R2, R3
-        let exchanged = self.exchange(&exponents, batch, &mut rng)?;
+        let exchanged = self.exchange(channel, &exponents, batch, &mut rng)?;
         // R4
         let (denominators, blindings) =
             self.denominators(beta, &exponents, batch, exchanged, &mut rng)?;
-        self.channel
-            .send(tag::DENOMINATORS, &self.paillier.encode(&denominators)?)?;
+        channel.send(tag::DENOMINATORS, &self.paillier.encode(&denominators)?)?;
         // R6
         let count = denominators.len() * self.plan.chunks.len();
-        let quotients = receive(
-            &mut self.channel,
-            tag::QUOTIENTS,
-            &self.paillier,
-            count,
-            "quotients",
-        )?;
+        let quotients = receive(channel, tag::QUOTIENTS, &self.paillier, count, "quotients")?;
         let sums = self.sums(&quotients, &blindings, class, batch)?;
         // R7
         let bits = self.plan.packed_bits();
         let bob = exchange_keys::Bob::new(&self.paillier, self.own.public(), bits)?;
-        let waiting = bob.send(&mut self.channel, &sums, &mut rng)?;
-        let exchanged = waiting.finish(&mut self.channel)?;
+        let waiting = bob.send(channel, &sums, &mut rng)?;
+        let exchanged = waiting.finish(channel)?;
         self.read_sums(exchanged)
     }
 
     /// R2, R3: [e^{−β_H·x − o}·ρ] for every row.
     fn exchange<R: CryptoRng + ?Sized>(
-        &mut self,
+        &self,
+        channel: &mut Channel,
         exponents: &Exponents,
         batch: usize,
         rng: &mut R,
@@ -176,11 +160,11 @@ impl PaperRemote {
         if self.common_blinding {
             let common = draw_blinding(self.plan.terms.blinding_bits, rng);
             let all = vec![common; powers.len()];
-            let waiting = bob.send_with_given_blindings(&mut self.channel, &powers, all)?;
-            return Ok(waiting.receive(&mut self.channel)?);
+            let waiting = bob.send_with_given_blindings(channel, &powers, all)?;
+            return Ok(waiting.receive(channel)?);
         }
-        let waiting = bob.send(&mut self.channel, &powers, rng)?;
-        Ok(waiting.receive(&mut self.channel)?)
+        let waiting = bob.send(channel, &powers, rng)?;
+        Ok(waiting.receive(channel)?)
     }
 
     /// R2: the power function, once for every value of a column, then one product a row.
@@ -189,7 +173,6 @@ impl PaperRemote {
         exponents: &Exponents,
         batch: usize,
     ) -> Result<Vec<RsaCiphertext>, PaperError> {
-        // Threads may not share the channel, so they get the parts that they need.
         let (rsa, dictionaries) = (&self.rsa, &self.dictionaries);
         let columns = dictionaries.par_iter().enumerate();
         let powers = columns.map(|(index, column)| column.powers(exponents, index, rsa));
@@ -347,17 +330,69 @@ fn read_rsa_key(bytes: &[u8], shape: &Shape) -> Result<RsaPublicKey, PaperError>
     }
 }
 
+/// A provider with a channel of its own.
+#[derive(Debug)]
+pub struct PaperLink {
+    channel: Channel,
+    pub(super) remote: PaperRemote,
+}
+
+impl PaperLink {
+    /// As [`PaperRemote::set_up`], over a channel that carries nothing else.
+    pub fn set_up(
+        mut channel: Channel,
+        shape: Shape,
+        own: Arc<PrivateKey>,
+        open: Vec<f64>,
+        randomness: Randomness,
+    ) -> Result<Self, PaperError> {
+        channel.enter_phase("setup");
+        let remote = PaperRemote::set_up(&mut channel, shape, own, open, randomness)?;
+        channel.enter_phase("train");
+        Ok(Self { channel, remote })
+    }
+
+    /// The channel, for its counts and its transcript.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        self.remote.plan()
+    }
+
+    /// Steps R1 to R7.
+    fn gradient(
+        &mut self,
+        beta: &[f64],
+        class: usize,
+        batch: usize,
+        iteration: u64,
+    ) -> Result<Vec<f64>, PaperError> {
+        let question = (batch as u32).to_le_bytes();
+        self.channel.send(tag::QUESTION, &question)?;
+        let Self { channel, remote } = self;
+        remote.gradient(channel, beta, class, batch, iteration)
+    }
+
+    /// Tells the provider that no further question comes.
+    pub fn finish(&mut self) -> Result<(), PaperError> {
+        Ok(self.channel.send(tag::QUESTION, &[])?)
+    }
+}
+
 /// Gradients of one binary problem over all providers.
 #[derive(Debug)]
 pub struct PaperSource<'a> {
-    remotes: &'a mut [PaperRemote],
+    remotes: &'a mut [PaperLink],
     class: usize,
     iteration: &'a mut u64,
 }
 
 impl<'a> PaperSource<'a> {
     /// Gradients for one class of the shape. `iteration` counts on over all classes of a job.
-    pub fn new(remotes: &'a mut [PaperRemote], class: usize, iteration: &'a mut u64) -> Self {
+    pub fn new(remotes: &'a mut [PaperLink], class: usize, iteration: &'a mut u64) -> Self {
         Self {
             remotes,
             class,
@@ -372,7 +407,7 @@ impl GradientSource for PaperSource<'_> {
     fn dimension(&self) -> usize {
         self.remotes
             .first()
-            .map_or(0, |remote| remote.shape.columns.len())
+            .map_or(0, |remote| remote.remote.shape.columns.len())
             + 1
     }
 
@@ -383,14 +418,14 @@ impl GradientSource for PaperSource<'_> {
         let shares = self
             .remotes
             .iter()
-            .map(|remote| batch.share(remote.shape.rows).len());
+            .map(|remote| batch.share(remote.remote.shape.rows).len());
         let rows = shares.sum();
         // All are checked before the first one is asked.
         for remote in self.remotes.iter() {
-            remote.write_exponents(beta)?;
+            remote.remote.check(beta)?;
         }
         let parts: Vec<Result<Vec<f64>, PaperError>> = std::thread::scope(|scope| {
-            let ask = |remote: &'_ mut PaperRemote| remote.gradient(beta, class, index, iteration);
+            let ask = |remote: &'_ mut PaperLink| remote.gradient(beta, class, index, iteration);
             let threads: Vec<_> = self
                 .remotes
                 .iter_mut()
