@@ -75,9 +75,19 @@ pub(crate) fn job_failure(error: &JobError) -> Failure {
 impl LocalJob {
     /// Runs the job and its controls.
     pub(crate) fn run(&self, observer: &mut dyn Observer) -> Result<Finished, Failure> {
+        let table = self.bundle.table(self.coding);
+        let (data, _) = table.map_err(|e| Failure::new(Kind::Bug, e))?;
+        self.run_on(&data, observer)
+    }
+
+    /// Runs the job and its controls on these rows of the data set.
+    pub(crate) fn run_on(
+        &self,
+        data: &Dataset,
+        observer: &mut dyn Observer,
+    ) -> Result<Finished, Failure> {
         let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
-        let (data, _) = self.bundle.table(self.coding).map_err(|e| bug(&e))?;
-        let parts = self.parts(&data)?;
+        let parts = self.parts(data)?;
         let parts = Parts::new(parts, &self.randomness).map_err(|e| bug(&e))?;
         let schema = Arc::new(self.bundle.schema(self.coding));
         let spec = self.spec(&schema, data.rows())?;
@@ -105,7 +115,10 @@ impl LocalJob {
             provider_seconds: busiest.reduce(f64::max),
             controls,
         };
-        let summary = Summary::new(about, &run.outcome);
+        let mut summary = Summary::new(about, &run.outcome);
+        for (party, report) in summary.parties.iter_mut().zip(&run.reports) {
+            party.seconds = Some(report.busy.as_secs_f64());
+        }
         let model = model(&summary, &schema, &run).map_err(|e| bug(&e))?;
         Ok(Finished { summary, model })
     }

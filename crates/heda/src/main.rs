@@ -5,6 +5,7 @@ mod failure;
 mod local_job;
 mod output;
 mod progress;
+mod report;
 mod summary;
 
 use clap::Parser;

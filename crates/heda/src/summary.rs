@@ -4,7 +4,7 @@
 use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
 use heda_train::histogram::Histogram;
-use heda_train::job::{Outcome, Revealed};
+use heda_train::job::{Outcome, PhaseTime, ProviderSummary, Revealed};
 use heda_train::proposal::Engine;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -36,6 +36,10 @@ pub(crate) struct Summary {
     pub(crate) us_per_row_iteration: f64,
     pub(crate) revealed: Revealed,
     pub(crate) features_by_rank: Vec<RankedFeature>,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) parties: Vec<Party>,
+    /// Largest entry of the mean gradient, iteration by iteration, over all models.
+    pub(crate) gradient_norms: Vec<f64>,
     pub(crate) model_path: Option<PathBuf>,
     pub(crate) report_path: Option<PathBuf>,
 }
@@ -67,6 +71,28 @@ pub(crate) struct Seconds {
 pub(crate) struct Bytes {
     pub(crate) user_to_provider: u64,
     pub(crate) provider_to_user: u64,
+}
+
+/// One phase of the job, in order.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Phase {
+    pub(crate) name: &'static str,
+    /// At the data user, waiting included.
+    pub(crate) seconds: f64,
+    pub(crate) bytes: Bytes,
+    pub(crate) round_trips: u64,
+}
+
+/// One provider.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Party {
+    pub(crate) name: String,
+    pub(crate) rows: usize,
+    pub(crate) held_out: usize,
+    /// What its columns cost in sum, if it published.
+    pub(crate) epsilon: Option<f64>,
+    /// How long it computed, where that is known.
+    pub(crate) seconds: Option<f64>,
 }
 
 /// What the controls in clear came to, where the data are at hand.
@@ -143,6 +169,13 @@ impl Summary {
             us_per_row_iteration: 1e6 * training / (rows as f64 * f64::from(iterations.max(1))),
             revealed: outcome.revealed,
             features_by_rank: ranked(outcome, about.feature_names),
+            phases: phases(outcome),
+            parties: parties(outcome),
+            gradient_norms: outcome
+                .fits
+                .iter()
+                .flat_map(|fit| fit.norms.iter().copied())
+                .collect(),
             model_path: None,
             report_path: None,
         }
@@ -315,6 +348,36 @@ fn epsilon_total(outcome: &Outcome) -> Option<f64> {
         .filter_map(|p| p.charge.as_ref())
         .map(|c| c.total());
     across_providers(totals).map(|epsilon| epsilon.to_f64())
+}
+
+fn phases(outcome: &Outcome) -> Vec<Phase> {
+    let phase = |time: &PhaseTime| {
+        let traffic = || {
+            let providers = outcome.providers.iter();
+            providers.filter_map(|provider| provider.traffic.get(time.phase))
+        };
+        Phase {
+            name: time.phase,
+            seconds: time.took.as_secs_f64(),
+            bytes: Bytes {
+                user_to_provider: traffic().map(|t| t.bytes_sent).sum(),
+                provider_to_user: traffic().map(|t| t.bytes_received).sum(),
+            },
+            round_trips: traffic().map(|t| t.round_trips).sum(),
+        }
+    };
+    outcome.phases.iter().map(phase).collect()
+}
+
+fn parties(outcome: &Outcome) -> Vec<Party> {
+    let party = |provider: &ProviderSummary| Party {
+        name: provider.name.clone(),
+        rows: provider.rows,
+        held_out: provider.held_out,
+        epsilon: provider.charge.as_ref().map(|c| c.total().to_f64()),
+        seconds: None,
+    };
+    outcome.providers.iter().map(party).collect()
 }
 
 fn majority(histogram: &Histogram) -> Option<f64> {

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::local_job::{LocalJob, Rest};
 use crate::output;
 use crate::progress::Progress;
+use crate::report;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::bundled::{Bundle, Coding};
@@ -48,7 +49,7 @@ pub(crate) struct Arguments {
     /// Draw everything from this seed: reproducible, and without protection
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
-    /// Write model.json into this folder
+    /// Write model.json and report.html into this folder
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print one JSON object
@@ -83,6 +84,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         let path = folder.join("model.json");
         output::write_whole(&path, finished.model.to_json().as_bytes())?;
         finished.summary.model_path = Some(path);
+        let path = folder.join("report.html");
+        let page = report::html(&finished.summary, &finished.model, &report::command_line());
+        output::write_whole(&path, page.as_bytes())?;
+        finished.summary.report_path = Some(path);
     }
     match arguments.json {
         true => output::print_json(&finished.summary),

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Kind};
 use crate::local_job::job_failure;
 use crate::output;
+use crate::report;
 use crate::summary::{About, Controls, Summary};
 use clap::Args;
 use heda_crypto::random::Randomness;
@@ -30,7 +31,7 @@ use std::time::Instant;
 pub(crate) struct Train {
     /// The job file.
     job: PathBuf,
-    /// Folder for the model and, while the job runs, its checkpoint.
+    /// Folder for the model, the report and, while the job runs, its checkpoint.
     #[arg(long, default_value = "heda-result")]
     out: PathBuf,
     /// Go on from the checkpoint in the folder.
@@ -66,6 +67,10 @@ pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
     output::write_whole(&model_path, model.to_json().as_bytes())?;
     state.finish().map_err(Failure::input)?;
     trained.summary.model_path = Some(model_path);
+    let report_path = arguments.out.join("report.html");
+    let page = report::html(&trained.summary, &model, &report::command_line());
+    output::write_whole(&report_path, page.as_bytes())?;
+    trained.summary.report_path = Some(report_path);
     match arguments.json {
         true => output::print_json(&trained),
         false => output::print_text(&trained.text()),

@@ -1,0 +1,378 @@
+//! The report that a training run leaves: one HTML file that needs no network and no scripts.
+//!
+//! Everything in it comes from the summary and the model, so whoever trains can write one. Text
+//! goes through `markup`, which escapes it: names of features come from other people's files.
+
+mod chart;
+mod markup;
+
+use crate::summary::{Party, RankedFeature, Summary};
+use chart::{Bar, bars, decay};
+use heda_learn::model::{Classifier, Model};
+use markup::{details, element, escape, section, table};
+
+/// Coefficients that are drawn; the table has all of them.
+const DRAWN_COEFFICIENTS: usize = 12;
+/// Only the file itself may style the page, and nothing may be loaded.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// The page. `command` is what was typed, to be typed again.
+pub(crate) fn html(summary: &Summary, model: &Model, command: &str) -> String {
+    let body = [
+        opening(summary),
+        accuracy(summary),
+        features(summary),
+        coefficients(summary, model),
+        course(summary),
+        traffic(summary),
+        privacy(summary),
+        repeat(summary, command),
+    ]
+    .concat();
+    let title = escape(&format!("Heda: {}", summary.dataset));
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta \
+         name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<meta \
+         http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\"/>\n<title>{title}</title>\n\
+         <style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
+        include_str!("report/style.css")
+    )
+}
+
+/// The command line of this process, quoted for a shell.
+pub(crate) fn command_line() -> String {
+    let arguments = std::env::args_os().skip(1);
+    let words = arguments.map(|word| quoted(&word.to_string_lossy()));
+    std::iter::once("heda".to_owned())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+%@".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", 100.0 * share)
+}
+
+fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 1.0 => format!("{:.0} ms", 1000.0 * s),
+        s if s < 120.0 => format!("{s:.2} s"),
+        s => format!("{:.1} min", s / 60.0),
+    }
+}
+
+fn megabytes(bytes: u64) -> String {
+    match bytes {
+        0..100_000 => format!("{:.2} kB", bytes as f64 / 1e3),
+        _ => format!("{:.2} MB", bytes as f64 / 1e6),
+    }
+}
+
+fn paragraph(class: &str, text: &str) -> String {
+    format!("<p class=\"{class}\">{}</p>\n", escape(text))
+}
+
+fn pair(left: &str, right: &str) -> String {
+    format!("<div class=\"pair\"><div>\n{left}</div><div>\n{right}</div></div>\n")
+}
+
+fn opening(summary: &Summary) -> String {
+    let lead = format!(
+        "A classifier trained on {} rows of {} providers; {} of {} features encrypted, {} \
+         iterations, engine {}. {} rows were held out and stayed encrypted while it was evaluated.",
+        summary.rows,
+        summary.providers,
+        summary.iota,
+        summary.features,
+        summary.iterations,
+        summary.engine,
+        summary.held_out
+    );
+    let mut text = element("h1", &summary.dataset) + &paragraph("lead", &lead);
+    if summary.seeded {
+        text += &paragraph(
+            "warning",
+            "This was a seeded run: reproducible, and therefore without any protection. Keys, \
+             masks and noise can be computed again by whoever knows the seed.",
+        );
+    }
+    text
+}
+
+fn accuracy(summary: &Summary) -> String {
+    let rows = [
+        ("this model", summary.accuracy, "good"),
+        ("in clear, all features", summary.plain_accuracy, "rest"),
+        (
+            "in clear, published features dropped",
+            summary.dropped_accuracy,
+            "rest",
+        ),
+        ("most frequent class", summary.majority_accuracy, "rest"),
+    ];
+    let drawn: Vec<Bar> = rows
+        .into_iter()
+        .filter_map(|(label, share, class)| {
+            share.map(|value| Bar {
+                label: label.into(),
+                value,
+                shown: percent(value),
+                class,
+            })
+        })
+        .collect();
+    let mut inner = bars("Right predictions on held-out rows", &drawn, Some(1.0));
+    if let Some([low, high]) = summary.auc {
+        let words = format!(
+            "Area under the ROC curve: between {low:.4} and {high:.4}. The data user sees counts \
+             of scores by range, not scores, so the area is known within bounds."
+        );
+        inner += &element("p", &words);
+    }
+    if summary.plain_accuracy.is_some() {
+        inner += &element(
+            "p",
+            "The controls in clear use the same training and held-out rows, all in one place and \
+             unencrypted, which nobody in the job can do.",
+        );
+    }
+    section("Accuracy", &inner)
+}
+
+fn class_of(feature: &RankedFeature) -> &'static str {
+    match feature.protection {
+        "encrypted" => "good",
+        "published" => "other",
+        _ => "rest",
+    }
+}
+
+fn features(summary: &Summary) -> String {
+    let ranked = &summary.features_by_rank;
+    let share = |feature: &RankedFeature| feature.score.unwrap_or(0.0);
+    let drawn: Vec<Bar> = ranked
+        .iter()
+        .map(|feature| Bar {
+            label: feature.name.clone(),
+            value: share(feature),
+            shown: feature
+                .score
+                .map_or(feature.protection.into(), |s| format!("{:.1} %", 100.0 * s)),
+            class: class_of(feature),
+        })
+        .collect();
+    let rows: Vec<Vec<String>> = ranked
+        .iter()
+        .map(|feature| {
+            let epsilon = feature.epsilon.map_or("–".into(), |e| format!("{e:.3}"));
+            vec![feature.name.clone(), feature.protection.into(), epsilon]
+        })
+        .collect();
+    let key = "<p class=\"key\"><span class=\"good\"></span> encrypted \
+               <span class=\"other\"></span> published with noise \
+               <span class=\"rest\"></span> left out</p>\n";
+    let left = key.to_owned() + &bars("Share of the agreed scores", &drawn, None);
+    let right = table("Protection", &["feature", "protection", "ε"], &rows);
+    section(
+        "Features by score and protection",
+        &pair(&left, &(right + &epsilon_words(summary))),
+    )
+}
+
+fn epsilon_words(summary: &Summary) -> String {
+    let words = match summary.epsilon_total {
+        Some(total) => format!(
+            "The columns of a row describe the same person, so their ε add up: {total:.3} in sum. \
+             Providers hold different people; the largest sum of any provider counts."
+        ),
+        None => "Nothing was published, so no ε was spent.".to_owned(),
+    };
+    element("p", &words)
+}
+
+fn coefficients(summary: &Summary, model: &Model) -> String {
+    let several = model.classifiers().len() > 1;
+    let text: Vec<String> = model
+        .classifiers()
+        .iter()
+        .map(|classifier| of_class(classifier, several))
+        .collect();
+    let dropped = summary
+        .features_by_rank
+        .iter()
+        .any(|f| f.protection == "dropped");
+    let note = if dropped {
+        " Features that were left out have no weight."
+    } else {
+        ""
+    };
+    let words = format!(
+        "An effect is the change of the log-odds when a column goes from its lower to its upper \
+         bound.{note}"
+    );
+    section("Coefficients", &(element("p", &words) + &text.concat()))
+}
+
+fn of_class(classifier: &Classifier, several: bool) -> String {
+    let named = &classifier.original.coefficients;
+    let effects = classifier.scaled.iter().skip(1);
+    let mut columns: Vec<(&str, f64, f64)> = named
+        .iter()
+        .zip(effects)
+        .map(|(coefficient, &effect)| (coefficient.column.as_str(), effect, coefficient.value))
+        .collect();
+    columns.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+    let drawn: Vec<Bar> = columns
+        .iter()
+        .take(DRAWN_COEFFICIENTS)
+        .map(|&(name, effect, _)| Bar {
+            label: name.to_owned(),
+            value: effect,
+            shown: signed(effect),
+            class: if effect < 0.0 { "other" } else { "good" },
+        })
+        .collect();
+    let intercept = vec![
+        "intercept".to_owned(),
+        classifier
+            .scaled
+            .first()
+            .map_or(String::new(), |&b| signed(b)),
+        signed(classifier.original.intercept),
+    ];
+    let rows: Vec<Vec<String>> = std::iter::once(intercept)
+        .chain(
+            columns
+                .iter()
+                .map(|&(name, effect, value)| vec![name.to_owned(), signed(effect), signed(value)]),
+        )
+        .collect();
+    let title = match (several, columns.len() > DRAWN_COEFFICIENTS) {
+        (true, _) => format!("Largest effects for class {}", classifier.class),
+        (false, true) => "Largest effects on the log-odds".to_owned(),
+        (false, false) => "Effects on the log-odds".to_owned(),
+    };
+    let head = ["column", "effect", "per unit"];
+    bars(&title, &drawn, None)
+        + &details(
+            "All coefficients",
+            &table("Coefficients, largest effect first", &head, &rows),
+        )
+}
+
+fn signed(value: f64) -> String {
+    format!("{value:+.4}").replace('-', "−")
+}
+
+fn course(summary: &Summary) -> String {
+    let phases: Vec<Bar> = summary
+        .phases
+        .iter()
+        .map(|phase| Bar {
+            label: phase.name.into(),
+            value: phase.seconds,
+            shown: seconds(phase.seconds),
+            class: "good",
+        })
+        .collect();
+    let user = vec![
+        "data user".to_owned(),
+        "–".to_owned(),
+        seconds(summary.seconds.user),
+    ];
+    let party = |party: &Party| {
+        let computed = party.seconds.map_or("–".into(), seconds);
+        vec![party.name.clone(), party.rows.to_string(), computed]
+    };
+    let rows: Vec<Vec<String>> = std::iter::once(user)
+        .chain(summary.parties.iter().map(party))
+        .collect();
+    let left = bars("Time by phase, waiting included", &phases, None)
+        + &table(
+            "Time that each party computed",
+            &["party", "training rows", "time"],
+            &rows,
+        );
+    let words = format!(
+        "The whole run took {}: {:.1} µs a training row and iteration.",
+        seconds(summary.seconds.total),
+        summary.us_per_row_iteration
+    );
+    let curve = decay(
+        "Convergence: largest entry of the mean gradient",
+        "iteration",
+        &summary.gradient_norms,
+    );
+    section(
+        "Time and convergence",
+        &pair(&left, &(curve + &element("p", &words))),
+    )
+}
+
+fn traffic(summary: &Summary) -> String {
+    let mut rows: Vec<Vec<String>> = summary
+        .phases
+        .iter()
+        .map(|phase| {
+            let bytes = [phase.bytes.user_to_provider, phase.bytes.provider_to_user];
+            let mut row = vec![phase.name.to_owned()];
+            row.extend(bytes.map(megabytes));
+            row.push(phase.round_trips.to_string());
+            row
+        })
+        .collect();
+    rows.push(vec![
+        "in all".into(),
+        megabytes(summary.bytes.user_to_provider),
+        megabytes(summary.bytes.provider_to_user),
+        summary.round_trips.to_string(),
+    ]);
+    let head = ["phase", "to providers", "back", "round trips"];
+    let inner = table("Over all channels", &head, &rows);
+    section("Traffic", &inner)
+}
+
+fn privacy(summary: &Summary) -> String {
+    let words: String = summary
+        .privacy()
+        .lines()
+        .map(|line| element("p", line))
+        .collect();
+    section("Privacy: who learned what", &words)
+}
+
+fn repeat(summary: &Summary, command: &str) -> String {
+    let again = if summary.seeded {
+        "The seed makes the model the same again; times will differ."
+    } else {
+        "Keys, masks, noise and the held-out rows are drawn afresh every time, so numbers will \
+         differ a little."
+    };
+    let rows = vec![
+        vec!["heda".to_owned(), env!("CARGO_PKG_VERSION").to_owned()],
+        vec![
+            "protocol".to_owned(),
+            heda_train::proposal::PROTOCOL_VERSION.to_string(),
+        ],
+        vec!["cryptosystem".to_owned(), summary.cryptosystem.to_owned()],
+        vec![
+            "platform".to_owned(),
+            format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        ],
+    ];
+    let inner = format!("<pre><code>{}</code></pre>\n", escape(command))
+        + &element("p", again)
+        + &table("Versions", &["part", "version"], &rows);
+    section("To repeat it", &inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+use super::*;
+use crate::summary::{Bytes, Phase, Seconds};
+use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::loss::LossKind;
+use heda_learn::model::Provenance;
+use heda_train::job::Revealed;
+use heda_train::proposal::Engine;
+
+/// What a hostile provider might call a feature.
+const HOSTILE: &str = "<img src=x onerror=alert(1)>&\"'";
+
+fn feature(name: &str, score: Option<f64>, protection: &'static str) -> RankedFeature {
+    RankedFeature {
+        name: name.into(),
+        score,
+        protection,
+        epsilon: (protection == "published").then_some(2.5),
+    }
+}
+
+fn summary() -> Summary {
+    let bytes = Bytes {
+        user_to_provider: 99_000,
+        provider_to_user: 12_345_678,
+    };
+    let phase = |name, seconds| Phase {
+        name,
+        seconds,
+        bytes,
+        round_trips: 3,
+    };
+    Summary {
+        dataset: format!("Data of {HOSTILE}"),
+        engine: Engine::Lookup,
+        seeded: true,
+        providers: 1,
+        rows: 80,
+        held_out: 20,
+        features: 3,
+        iota: 1,
+        cryptosystem: "none",
+        epsilon_total: Some(2.5),
+        iterations: 3,
+        accuracy: Some(0.95),
+        auc: Some([0.97, 0.98]),
+        plain_accuracy: Some(0.96),
+        dropped_accuracy: Some(0.9),
+        majority_accuracy: Some(0.5),
+        seconds: Seconds {
+            total: 130.0,
+            setup: 1.0,
+            training: 120.0,
+            evaluation: 9.0,
+            user: 0.5,
+            provider: Some(60.0),
+        },
+        round_trips: 9,
+        bytes,
+        us_per_row_iteration: 17.0,
+        revealed: Revealed {
+            gradient_numbers: 40,
+            count_numbers: 20,
+            unknown_cells: 160,
+            summed: false,
+        },
+        features_by_rank: vec![
+            feature("age", Some(0.7), "encrypted"),
+            feature(HOSTILE, Some(0.3), "published"),
+            feature("city", None, "dropped"),
+        ],
+        phases: vec![phase("encrypt", 1.0), phase("train", 120.0)],
+        parties: vec![Party {
+            name: "provider-1".into(),
+            rows: 80,
+            held_out: 20,
+            epsilon: Some(2.5),
+            seconds: Some(60.0),
+        }],
+        gradient_norms: vec![0.3, 0.02, 0.0009],
+        model_path: None,
+        report_path: None,
+    }
+}
+
+fn model() -> Model {
+    let provenance = Provenance {
+        dataset: "x".into(),
+        engine: "lookup".into(),
+        rows: 80,
+        providers: 1,
+        iterations: 3,
+        features: vec![],
+        versions: Default::default(),
+        notes: Default::default(),
+    };
+    let betas = [vec![-3.0, 1.0, 2.0, -0.5, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5]];
+    let schema = Bundle::Bcwd.schema(Coding::Natural);
+    Model::new(LossKind::Logistic, schema, &betas, provenance).unwrap()
+}
+
+fn page() -> String {
+    html(&summary(), &model(), "heda demo --out 'a b<'")
+}
+
+/// Names of tags in the order in which they are opened; panics unless every tag is closed in the
+/// right order and every ampersand begins a character reference.
+fn balanced(page: &str) -> Vec<String> {
+    let (mut open, mut seen) = (Vec::new(), Vec::new());
+    let mut rest = page.strip_prefix("<!DOCTYPE html>").unwrap();
+    while let Some(at) = rest.find('<') {
+        check_text(&rest[..at], open.last());
+        let end = at + rest[at..].find('>').expect("a tag ends");
+        let tag = &rest[at + 1..end];
+        rest = &rest[end + 1..];
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(name));
+            continue;
+        }
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        check_text(tag, None);
+        let name: String = tag
+            .chars()
+            .take_while(char::is_ascii_alphanumeric)
+            .collect();
+        assert!(!name.is_empty(), "{tag}");
+        if !tag.ends_with('/') {
+            open.push(name.clone());
+        }
+        seen.push(name);
+    }
+    assert!(open.is_empty() && rest.trim().is_empty(), "{open:?} {rest}");
+    seen
+}
+
+fn check_text(text: &str, inside: Option<&String>) {
+    assert!(
+        !text.contains('>') || inside.is_some_and(|tag| tag == "style"),
+        "{text}"
+    );
+    for (at, _) in text.match_indices('&') {
+        let end = text[at..].find(';').expect("a reference ends");
+        let name = &text[at + 1..at + end];
+        assert!(["amp", "lt", "gt", "quot", "#39"].contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn the_page_is_well_formed_and_has_every_part() {
+    let page = page();
+    let tags = balanced(&page);
+    let count = |name: &str| tags.iter().filter(|tag| *tag == name).count();
+    assert_eq!((count("html"), count("h1"), count("h2")), (1, 1, 7));
+    assert_eq!((count("svg"), count("desc")), (5, 5));
+    // One title for the page, one for every drawing.
+    assert_eq!(count("title"), 6);
+    for words in [
+        "95.00 %",
+        "96.00 %",
+        "90.00 %",
+        "50.00 %",
+        "12.35 MB",
+        "2.500 in sum",
+        "2.0 min",
+        "provider-1",
+        "seeded run",
+        "heda demo --out &#39;a b&lt;&#39;",
+        "uniformity_of_cell_size",
+        "9.00e-4",
+        "prefers-color-scheme: dark",
+        "width=device-width",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn the_page_refers_to_nothing_outside_and_runs_nothing() {
+    let page = page().replace(&escape(HOSTILE), "");
+    for word in [
+        "://", "src=", "@import", "url(", "href", "<script", "<link", "<img", "onerror",
+    ] {
+        assert!(!page.contains(word), "{word}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn a_run_without_scores_publication_or_evaluation_has_a_page_too() {
+    let mut bare = summary();
+    bare.features_by_rank
+        .iter_mut()
+        .for_each(|f| f.score = None);
+    bare.gradient_norms.clear();
+    (bare.accuracy, bare.auc, bare.epsilon_total) = (None, None, None);
+    (bare.plain_accuracy, bare.dropped_accuracy, bare.seeded) = (None, None, false);
+    bare.parties[0].seconds = None;
+    let page = html(&bare, &model(), "heda");
+    balanced(&page);
+    assert!(page.contains("no ε was spent") && !page.contains("NaN"));
+    assert!(page.contains("drawn afresh"));
+}
+
+#[test]
+fn words_are_quoted_for_a_shell() {
+    assert_eq!(quoted("--iota=3"), "--iota=3");
+    assert_eq!(quoted("my folder"), "'my folder'");
+    assert_eq!(quoted("it's"), "'it'\\''s'");
+    assert_eq!(quoted(""), "''");
+}
