@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 use tempfile::TempDir;
 
 fn heda(arguments: &[&str]) -> Output {
@@ -28,11 +29,19 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A folder with a model of BCWD in it.
+/// A folder with a model of BCWD in it, trained once for all tests.
 fn trained() -> (TempDir, PathBuf) {
+    static MODEL: OnceLock<Vec<u8>> = OnceLock::new();
     let folder = tempfile::tempdir().unwrap();
-    done(&["demo", "--out", text(folder.path())]);
+    let bytes = MODEL.get_or_init(|| {
+        let out = folder.path().join("demo");
+        done(&["demo", "--seed", "1", "--out", text(&out)]);
+        let bytes = std::fs::read(out.join("model.json")).unwrap();
+        std::fs::remove_dir_all(out).unwrap();
+        bytes
+    });
     let model = folder.path().join("model.json");
+    std::fs::write(&model, bytes).unwrap();
     (folder, model)
 }
 
@@ -41,15 +50,50 @@ fn bcwd() -> PathBuf {
 }
 
 #[test]
-fn the_demo_says_that_nothing_is_encrypted_and_is_reproducible() {
-    let shown = done(&["demo"]);
-    assert!(shown.contains("Nothing is encrypted"), "{shown}");
-    let run = || json(&["demo", "--dataset", "car", "--seed", "7", "--json"]);
-    let report = run();
-    assert_eq!(report["encrypted"], false);
-    assert_eq!(report["rows"], 1728);
-    assert!(report["accuracy"].as_f64() > report["majority_accuracy"].as_f64());
-    assert_eq!(report["evaluation"], run()["evaluation"]);
+fn the_demo_trains_under_encryption_and_a_seed_repeats_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str| {
+        let out = folder.path().join(name);
+        let object = json(&["demo", "--seed", "7", "--json", "--out", text(&out)]);
+        (
+            object,
+            std::fs::read_to_string(out.join("model.json")).unwrap(),
+        )
+    };
+    let (first, model) = run("first");
+    assert_eq!(
+        (&first["engine"], &first["seeded"]),
+        (&"lookup".into(), &true.into())
+    );
+    assert_eq!(
+        first["rows"].as_u64().unwrap() + first["held_out"].as_u64().unwrap(),
+        699
+    );
+    let share = |name: &str| first[name].as_f64().unwrap();
+    assert!(
+        share("accuracy") > share("majority_accuracy") + 0.2,
+        "{first}"
+    );
+    assert!(
+        (share("accuracy") - share("plain_accuracy")).abs() < 0.05,
+        "{first}"
+    );
+    let (second, again) = run("second");
+    assert_eq!((model, &first["bytes"]), (again, &second["bytes"]));
+}
+
+#[test]
+fn the_demo_leaves_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("a b");
+    let shown = done(&["demo", "--seed", "1", "--out", text(&out)]);
+    let path = out.join("report.html");
+    assert!(
+        shown.contains("SEEDED RUN") && shown.contains(text(&path)),
+        "{shown}"
+    );
+    let page = std::fs::read_to_string(path).unwrap();
+    assert!(page.contains("heda demo --seed 1 --out &#39;") && page.ends_with("</html>\n"));
 }
 
 #[test]
