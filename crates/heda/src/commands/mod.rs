@@ -1,5 +1,6 @@
 //! One file a command: its arguments, `run`, and how it prints.
 
+mod bench;
 mod demo;
 mod evaluate;
 mod export;
@@ -36,6 +37,7 @@ enum Command {
     Export(export::Arguments),
     Plan(plan::Arguments),
     Publish(publish::Arguments),
+    Bench(bench::Arguments),
 }
 
 /// Runs the chosen command.
@@ -50,5 +52,6 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Export(arguments) => export::run(&arguments),
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Publish(arguments) => publish::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
     }
 }

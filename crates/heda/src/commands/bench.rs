@@ -1,0 +1,45 @@
+//! `heda bench`: how fast this machine does what jobs are made of.
+//!
+//! Each section is a file under `bench/` with a `measure` function and a way to print itself.
+
+mod paillier;
+mod timing;
+
+use crate::failure::Failure;
+use crate::output;
+use clap::Args;
+use serde::Serialize;
+
+/// Measure the cryptography on this machine.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    version: &'static str,
+    cores: usize,
+    paillier: Vec<paillier::Section>,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        cores: rayon::current_num_threads(),
+        paillier: paillier::measure()?,
+    };
+    match arguments.json {
+        true => output::print_json(&report),
+        false => output::print_text(&text(&report)),
+    }
+}
+
+fn text(report: &Report) -> String {
+    let sections: Vec<String> = report.paillier.iter().map(ToString::to_string).collect();
+    let head = format!("heda {} on {} cores", report.version, report.cores);
+    format!("{head}\n\n{}", sections.join("\n\n"))
+}
