@@ -4,6 +4,7 @@ mod commands;
 mod failure;
 mod local_job;
 mod output;
+mod plot;
 mod progress;
 mod report;
 mod summary;

@@ -3,12 +3,14 @@
 mod bench;
 mod demo;
 mod evaluate;
+mod experiment;
 mod export;
 mod init;
 mod plan;
 mod predict;
 mod provider;
 mod publish;
+mod score;
 mod train;
 
 use crate::failure::Failure;
@@ -38,6 +40,9 @@ enum Command {
     Plan(plan::Arguments),
     Publish(publish::Arguments),
     Bench(bench::Arguments),
+    Score(score::Arguments),
+    #[command(subcommand)]
+    Experiment(experiment::Experiment),
 }
 
 /// Runs the chosen command.
@@ -53,5 +58,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Publish(arguments) => publish::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Score(arguments) => score::run(&arguments),
+        Command::Experiment(experiment) => experiment::run(&experiment),
     }
 }
