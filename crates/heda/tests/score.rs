@@ -163,7 +163,7 @@ fn says_why_rows_cannot_be_scored() {
         .collect();
     refused(
         &score(SCHEMA, &ill_only, &[]),
-        "all 3 rows have the class \"ill\"",
+        "all rows are of class \"ill\"",
     );
     let header: String = ROWS
         .lines()
