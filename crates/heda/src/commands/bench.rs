@@ -2,8 +2,10 @@
 //!
 //! Each section is a file under `bench/` with a `measure` function and a way to print itself.
 
+mod lattice;
 mod paillier;
 mod timing;
+mod transfer;
 
 use crate::failure::Failure;
 use crate::output;
@@ -22,6 +24,8 @@ pub(crate) struct Arguments {
 struct Report {
     version: &'static str,
     cores: usize,
+    lattice: Vec<lattice::Section>,
+    oblivious_transfer: transfer::Section,
     paillier: Vec<paillier::Section>,
 }
 
@@ -30,6 +34,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         cores: rayon::current_num_threads(),
+        lattice: lattice::measure()?,
+        oblivious_transfer: transfer::measure()?,
         paillier: paillier::measure()?,
     };
     match arguments.json {
@@ -39,7 +45,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn text(report: &Report) -> String {
-    let sections: Vec<String> = report.paillier.iter().map(ToString::to_string).collect();
+    let mut sections: Vec<String> = report.lattice.iter().map(ToString::to_string).collect();
+    sections.push(report.oblivious_transfer.to_string());
+    sections.extend(report.paillier.iter().map(ToString::to_string));
     let head = format!("heda {} on {} cores", report.version, report.cores);
     format!("{head}\n\n{}", sections.join("\n\n"))
 }
