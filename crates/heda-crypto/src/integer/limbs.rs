@@ -36,9 +36,9 @@ fn add_row(t: &mut [u64], x: u64, b: &[u64]) -> u64 {
     carry
 }
 
-/// `t += (x0 + x1·2^64)·b` over `b.len()` limbs; returns the two words above them.
-fn add_two_rows(t: &mut [u64], x0: u64, x1: u64, b: &[u64]) -> (u64, u64) {
-    let (mut carry0, mut carry1, mut previous) = (0, 0, 0);
+/// `t += carry + (x0 + x1·2^64)·b` over `b.len()` limbs; returns the two words above them.
+fn add_two_rows(t: &mut [u64], carry: u64, [x0, x1]: [u64; 2], b: &[u64]) -> (u64, u64) {
+    let (mut carry0, mut carry1, mut previous) = (carry, 0, 0);
     for (t, &b) in t.iter_mut().zip(b) {
         let low;
         (low, carry0) = wide(x0, b, *t, carry0);
@@ -55,7 +55,7 @@ pub(super) fn add_product(t: &mut [u64], a: &[u64], b: &[u64]) -> u64 {
     let mut carry = 0;
     for (i, pair) in pairs.iter().enumerate() {
         let window = &mut t[2 * i..2 * i + k + 2];
-        let (low, high) = add_two_rows(&mut window[..k], pair[0], pair[1], b);
+        let (low, high) = add_two_rows(&mut window[..k], 0, *pair, b);
         (window[k], carry) = add3(window[k], low, carry);
         (window[k + 1], carry) = add3(window[k + 1], high, carry);
     }
@@ -94,12 +94,11 @@ fn mixed_products(t: &mut [u64], a: &[u64], i: usize) {
     t[2 * i + 1] = low;
     let top = rest.len();
     let window = &mut t[2 * i + 2..][..top + 2];
-    let (low, high) = add_two_rows(&mut window[..top], x0, x1, rest);
+    let (low, high) = add_two_rows(&mut window[..top], between, [x0, x1], rest);
     // The words above were not touched by earlier rows, so nothing can overflow them.
     let carry;
     (window[top], carry) = add3(window[top], low, 0);
     window[top + 1] += high + carry;
-    add_word(window, between);
 }
 
 /// `t += word`, carried all the way up so that time does not depend on where it stops.
@@ -124,7 +123,7 @@ pub(super) fn reduce(t: &mut [u64], quotient: &mut [u64], n: &[u64], minus_inver
         let (_, first) = wide(pair[0], n[0], window[0], 0);
         let (second, _) = wide(pair[0], n[1], window[1], first);
         pair[1] = second.wrapping_mul(minus_inverse);
-        let (low, high) = add_two_rows(&mut window[..k], pair[0], pair[1], n);
+        let (low, high) = add_two_rows(&mut window[..k], 0, *pair, n);
         (window[k], carry) = add3(window[k], low, carry);
         (window[k + 1], carry) = add3(window[k + 1], high, carry);
     }
@@ -137,9 +136,8 @@ pub(super) fn reduce(t: &mut [u64], quotient: &mut [u64], n: &[u64], minus_inver
     carry
 }
 
-/// `a += b`; returns the carry.
-pub(super) fn add(a: &mut [u64], b: &[u64]) -> u64 {
-    let mut carry = 0;
+/// `a += b + carry`; returns the new carry.
+pub(super) fn add(a: &mut [u64], b: &[u64], mut carry: u64) -> u64 {
     for (a, &b) in a.iter_mut().zip(b) {
         (*a, carry) = add3(*a, b, carry);
     }
@@ -155,12 +153,17 @@ pub(super) fn add_masked(a: &mut [u64], b: &[u64], mask: u64) -> u64 {
     carry
 }
 
+fn subtract_limb(a: u64, b: u64, borrow: u64) -> (u64, u64) {
+    let (difference, first) = a.overflowing_sub(b);
+    let (difference, second) = difference.overflowing_sub(borrow);
+    (difference, u64::from(first | second))
+}
+
 /// `a -= b`; returns the borrow.
 pub(super) fn subtract(a: &mut [u64], b: &[u64]) -> u64 {
     let mut borrow = 0;
     for (a, &b) in a.iter_mut().zip(b) {
-        let difference = u128::from(*a).wrapping_sub(u128::from(b) + u128::from(borrow));
-        (*a, borrow) = (difference as u64, (difference >> 127) as u64);
+        (*a, borrow) = subtract_limb(*a, b, borrow);
     }
     borrow
 }
@@ -178,8 +181,7 @@ pub(super) fn double(a: &mut [u64]) -> u64 {
 /// whether it was subtracted.
 pub(super) fn subtract_if_fits(a: &mut [u64], top: u64, n: &[u64], n_top: u64) -> (u64, u64) {
     let borrow = subtract(a, n);
-    let difference = u128::from(top).wrapping_sub(u128::from(n_top) + u128::from(borrow));
-    let (new_top, negative) = (difference as u64, (difference >> 127) as u64);
+    let (new_top, negative) = subtract_limb(top, n_top, borrow);
     let restored = add_masked(a, n, mask_from_bit(negative));
     let back = (n_top & mask_from_bit(negative)).wrapping_add(restored);
     (new_top.wrapping_add(back), negative ^ 1)
@@ -189,8 +191,7 @@ pub(super) fn subtract_if_fits(a: &mut [u64], top: u64, n: &[u64], n_top: u64) -
 pub(super) fn less_than(a: &[u64], b: &[u64]) -> u64 {
     let mut borrow = 0;
     for (&a, &b) in a.iter().zip(b) {
-        let difference = u128::from(a).wrapping_sub(u128::from(b) + u128::from(borrow));
-        borrow = (difference >> 127) as u64;
+        (_, borrow) = subtract_limb(a, b, borrow);
     }
     borrow
 }
@@ -198,11 +199,32 @@ pub(super) fn less_than(a: &[u64], b: &[u64]) -> u64 {
 /// Copies the entry of `table` at `index` to `out`, reading every entry.
 pub(super) fn select(out: &mut [u64], table: &[u64], index: usize) {
     out.fill(0);
-    for (i, entry) in table.chunks_exact(out.len()).enumerate() {
-        let mask = mask_if_equal(i, index);
-        for (out, &limb) in out.iter_mut().zip(entry) {
-            *out |= limb & mask;
+    let width = out.len();
+    // Four entries in one pass: the result is read and written a quarter as often.
+    for (group, entries) in table.chunks(4 * width).enumerate() {
+        let masks = std::array::from_fn(|i| mask_if_equal(4 * group + i, index));
+        match entries.len() / width {
+            4 => select_of_four(out, entries, masks),
+            _ => {
+                for (entry, mask) in entries.chunks_exact(width).zip(masks) {
+                    or_masked(out, entry, mask);
+                }
+            }
         }
+    }
+}
+
+fn select_of_four(out: &mut [u64], entries: &[u64], masks: [u64; 4]) {
+    let (first, second) = entries.split_at(2 * out.len());
+    let ((a, b), (c, d)) = (first.split_at(out.len()), second.split_at(out.len()));
+    for ((((out, &a), &b), &c), &d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        *out |= (a & masks[0]) | (b & masks[1]) | (c & masks[2]) | (d & masks[3]);
+    }
+}
+
+fn or_masked(out: &mut [u64], entry: &[u64], mask: u64) {
+    for (out, &limb) in out.iter_mut().zip(entry) {
+        *out |= limb & mask;
     }
 }
 

@@ -69,7 +69,7 @@ impl Modulus {
     }
 
     pub(super) fn add_assign(&self, x: &mut [u64], y: &[u64]) {
-        let carry = limbs::add(x, y);
+        let carry = limbs::add(x, y, 0);
         limbs::subtract_if_fits(x, carry, &self.n, 0);
     }
 }

@@ -97,7 +97,8 @@ pub(crate) trait Ring: Sync {
 
     /// `base^exponent`, in time that depends on `exponent_bits` only.
     fn power(&self, base: &Residue, exponent: &[u64], exponent_bits: usize) -> Residue {
-        let window = window_bits(exponent_bits);
+        // Every entry is read at each step, so a larger table does not pay.
+        let window = window_bits(exponent_bits).min(5);
         let mut work = self.workspace();
         let mut table = powers(self, base, 1 << window, &mut work);
         let mut result = self.one().clone();
@@ -173,7 +174,7 @@ fn window_bits(exponent_bits: usize) -> usize {
         0..=16 => 1,
         17..=40 => 3,
         41..=240 => 4,
-        241..=1000 => 5,
+        241..=1200 => 5,
         _ => 6,
     }
 }

@@ -135,10 +135,9 @@ impl SquareModulus {
     fn add_assign(&self, x: &mut [u64], y: &[u64]) {
         let k = self.root.n.len();
         let ((a, b), (ya, yb)) = (x.split_at_mut(k), y.split_at(k));
-        let carry = limbs::add(a, ya);
+        let carry = limbs::add(a, ya, 0);
         let (_, into_high) = limbs::subtract_if_fits(a, carry, &self.root.n, 0);
-        let mut top = limbs::add(b, yb);
-        top += limbs::add_word(b, into_high);
+        let top = limbs::add(b, yb, into_high);
         limbs::subtract_if_fits(b, top, &self.root.n, 0);
     }
 
@@ -148,8 +147,7 @@ impl SquareModulus {
         let borrow = limbs::subtract(a, ya);
         limbs::add_masked(a, &self.root.n, limbs::mask_from_bit(borrow));
         // b + (n − 1 + 1) − y_b − borrow, between 0 and 2n − 1.
-        let mut top = limbs::add(b, &self.minus_one);
-        top += limbs::add_word(b, borrow ^ 1);
+        let mut top = limbs::add(b, &self.minus_one, borrow ^ 1);
         top -= limbs::subtract(b, yb);
         limbs::subtract_if_fits(b, top, &self.root.n, 0);
     }
@@ -178,8 +176,7 @@ impl SquareModulus {
         top += limbs::add_negated(&mut work.product, &work.quotient);
         top += limbs::reduce(&mut work.product, &mut work.quotient, n, inverse);
         high.copy_from_slice(&work.product[n.len()..]);
-        top += limbs::add(high, &self.minus_one);
-        top += limbs::add_word(high, taken);
+        top += limbs::add(high, &self.minus_one, taken);
         (top, _) = limbs::subtract_if_fits(high, top, &self.doubled, self.doubled_top);
         limbs::subtract_if_fits(high, top, n, 0);
     }
