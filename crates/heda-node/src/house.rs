@@ -3,7 +3,7 @@
 use crate::fingerprint::Fingerprint;
 use crate::ledger::{IterationLimits, JobEnd, JobKey, JobTerms, Ledger, LedgerError, Purchase};
 use crate::metrics::{Budget, Ending, Metrics};
-use crate::policy::{JobRequest, Policy, Published};
+use crate::policy::{Grant, JobRequest, Policy, Published};
 use crate::provider_data::ProviderData;
 use crate::session::{SessionError, SessionHandler};
 use crate::stop::StopSignal;
@@ -12,11 +12,12 @@ use ed25519_dalek::{SigningKey, VerifyingKey};
 use heda_blocks::channel::Channel;
 use heda_crypto::random::{NoRandomness, Randomness};
 use heda_dp::account::{Charge, Mechanism, Receipt};
+use heda_dp::epsilon::Epsilon;
 use heda_train::error::{PeerProblem, ServeError};
 use heda_train::fresh_row_seed;
 use heda_train::house::{Admission, House, Refusal};
 use heda_train::job::Provider;
-use heda_train::proposal::{JobId, Proposal, Spending};
+use heda_train::proposal::{JobId, Proposal, Ranking, Spending, Split};
 use sha2::{Digest, Sha256};
 use std::sync::{Arc, Mutex, PoisonError};
 use zeroize::Zeroizing;
@@ -38,6 +39,10 @@ pub struct TrainingHouse {
     /// Its numbers.
     pub metrics: Arc<Metrics>,
 }
+
+/// What a data user is told when the ledger cannot be written, which may pass.
+pub const LEDGER_FAILED: &str =
+    "the provider's ledger failed, so nothing may leave; resume when its operator has mended it";
 
 /// What a data user is told when the daemon stops in the middle of its job.
 pub const STOPPING: &str = "this provider is stopping; resume the job when it is back";
@@ -124,7 +129,9 @@ fn session_error(error: &ServeError, stop: &StopSignal) -> SessionError {
 struct Agreed {
     key: JobKey,
     request: JobRequest,
+    grant: Grant,
     holdout_permille: u32,
+    models: u64,
 }
 
 /// One data user in one session.
@@ -140,6 +147,18 @@ impl Visit<'_> {
         let agreed = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = || Refusal("no job was admitted in this session".into());
         agreed.clone().ok_or_else(missing)
+    }
+
+    fn remember(&self, agreed: Agreed) {
+        let mut place = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(agreed);
+    }
+
+    /// Asks the policy; a refusal is noted.
+    fn judge(&self, job: &JobKey, holdout: u32, request: &JobRequest) -> Result<Grant, Refusal> {
+        let facts = self.house.data.facts(holdout);
+        let verdict = self.house.policy.evaluate(self.peer, &facts, request);
+        verdict.map_err(|refusal| self.refuse(job, &refusal.to_string()))
     }
 
     fn job(&self) -> Option<JobKey> {
@@ -161,7 +180,37 @@ impl Visit<'_> {
             return self.refuse(job, &error.to_string());
         }
         tracing::error!(cause = %error, "the ledger failed");
-        Refusal("the provider's ledger failed, so nothing may leave; ask its operator".into())
+        Refusal(LEDGER_FAILED.into())
+    }
+
+    /// Pays, makes and stores the release, or finds what was stored before.
+    fn buy_and_store(
+        &self,
+        job: &JobKey,
+        charge: &Charge,
+        total: Epsilon,
+        make: &mut dyn FnMut(Receipt) -> Result<Vec<u8>, Refusal>,
+    ) -> Result<Vec<u8>, ReleaseFailure> {
+        let house = self.house;
+        let buy = || {
+            let data_set = &house.policy.data_set;
+            house.ledger.buy(job, data_set, charge.clone(), total)
+        };
+        let receipt = match buy()? {
+            Purchase::Stored(content) => return Ok(content),
+            Purchase::Paid(receipt) => receipt,
+        };
+        let content = make(receipt).map_err(ReleaseFailure::Refused)?;
+        match house.ledger.store_release(job, &content) {
+            Ok(_) => Ok(content),
+            // The same job in another session, left over from before a loss, was faster: only
+            // what is stored may leave.
+            Err(LedgerError::OtherRelease(id)) => match buy()? {
+                Purchase::Stored(content) => Ok(content),
+                Purchase::Paid(_) => Err(LedgerError::OtherRelease(id).into()),
+            },
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn request(&self, proposal: &Proposal) -> Result<JobRequest, String> {
@@ -188,12 +237,20 @@ impl Visit<'_> {
             }
         };
         let others = keys.iter().filter(|key| **key != own);
+        let scored = !matches!(proposal.ranking, Ranking::Given { .. });
+        // Which features take part, and which of them are published, comes with the split and is
+        // looked at again then. Until then, those that may.
+        let allowed = self.house.policy.columns_of(self.peer);
+        let features = match allowed {
+            Some(allowed) if !scored => allowed.to_vec(),
+            _ => facts.features.clone(),
+        };
         Ok(JobRequest {
             job: proposal.job.to_string(),
             schema: proposal.schema.clone(),
             engine: proposal.engine.to_string(),
-            features: facts.features.clone(),
-            // Which ones is known when the release is asked for, and looked at again then.
+            scored,
+            features,
             published: Published::Named(Vec::new()),
             epsilon,
             mechanism: Mechanism::Laplace,
@@ -221,9 +278,8 @@ impl House for Visit<'_> {
             return Err(self.refuse(&key, &words));
         }
         let request = self.request(proposal).map_err(|e| self.refuse(&key, &e))?;
-        let facts = house.data.facts(proposal.holdout_permille);
-        let verdict = house.policy.evaluate(self.peer, &facts, &request);
-        verdict.map_err(|refusal| self.refuse(&key, &refusal.to_string()))?;
+        let holdout_permille = proposal.holdout_permille;
+        let grant = self.judge(&key, holdout_permille, &request)?;
         let terms = JobTerms {
             label: self.peer.label.clone(),
             data_set: house.policy.data_set.clone(),
@@ -240,13 +296,29 @@ impl House for Visit<'_> {
             minimum_batch: usize::try_from(house.policy.limits.rows_per_batch_min.get())
                 .unwrap_or(usize::MAX),
         };
-        let mut agreed = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
-        *agreed = Some(Agreed {
+        self.remember(Agreed {
             key,
             request,
-            holdout_permille: proposal.holdout_permille,
+            grant,
+            holdout_permille,
+            models: proposal.positives.len() as u64,
         });
         Ok(admission)
+    }
+
+    fn agree_split(&self, _job: JobId, split: &Split) -> Result<(), Refusal> {
+        let mut agreed = self.agreed()?;
+        let features = self.house.data.dataset().features();
+        let names = |part: &[usize]| -> Vec<String> {
+            let known = part.iter().filter_map(|&feature| features.get(feature));
+            known.map(|feature| feature.name.clone()).collect()
+        };
+        let published = names(&split.published);
+        agreed.request.features = [names(&split.encrypted), published.clone()].concat();
+        agreed.request.published = Published::Named(published);
+        agreed.grant = self.judge(&agreed.key, agreed.holdout_permille, &agreed.request)?;
+        self.remember(agreed);
+        Ok(())
     }
 
     fn release(
@@ -262,23 +334,15 @@ impl House for Visit<'_> {
         request.published = Published::Named(columns.collect());
         request.epsilon = Some(charge.total());
         request.mechanism = charge.mechanism();
-        let facts = house.data.facts(agreed.holdout_permille);
-        let verdict = house.policy.evaluate(self.peer, &facts, &request);
-        verdict.map_err(|refusal| self.refuse(&agreed.key, &refusal.to_string()))?;
+        self.judge(&agreed.key, agreed.holdout_permille, &request)?;
         let nothing = || self.refuse(&agreed.key, "this provider publishes nothing");
         let total = house.policy.limits.epsilon_total.ok_or_else(nothing)?;
-        let bought = house
-            .ledger
-            .buy(&agreed.key, &house.policy.data_set, charge, total);
-        let content = match bought.map_err(|e| self.ledger_refusal(&agreed.key, &e))? {
-            Purchase::Stored(content) => content,
-            Purchase::Paid(receipt) => {
-                let content = make(receipt)?;
-                let stored = house.ledger.store_release(&agreed.key, &content);
-                stored.map_err(|e| self.ledger_refusal(&agreed.key, &e))?;
-                content
-            }
-        };
+        let content = self
+            .buy_and_store(&agreed.key, &charge, total, make)
+            .map_err(|failure| match failure {
+                ReleaseFailure::Ledger(error) => self.ledger_refusal(&agreed.key, &error),
+                ReleaseFailure::Refused(refusal) => refusal,
+            })?;
         if let Err(error) = house.show_budget() {
             tracing::warn!(cause = %error, "the metrics do not show the budget");
         }
@@ -292,7 +356,7 @@ impl House for Visit<'_> {
         let house = self.house;
         let agreed = self.agreed()?;
         let limits = IterationLimits {
-            per_job: house.policy.limits.iterations_per_job.get(),
+            per_job: agreed.grant.iterations_most,
             per_day: house.policy.limits.iterations_per_day.get(),
         };
         let counted = house
@@ -301,6 +365,26 @@ impl House for Visit<'_> {
         counted.map_err(|e| self.ledger_refusal(&agreed.key, &e))?;
         house.metrics.iteration_finished();
         Ok(())
+    }
+
+    fn begin_evaluation(&self, _job: JobId, _class: u32) -> Result<(), Refusal> {
+        let agreed = self.agreed()?;
+        let each = self.house.policy.limits.evaluations_per_model.get();
+        let limit = each.saturating_mul(agreed.models);
+        let counted = self.house.ledger.count_evaluation(&agreed.key, limit);
+        counted.map_err(|e| self.ledger_refusal(&agreed.key, &e))
+    }
+}
+
+/// Why there is no release.
+enum ReleaseFailure {
+    Ledger(LedgerError),
+    Refused(Refusal),
+}
+
+impl From<LedgerError> for ReleaseFailure {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
     }
 }
 

@@ -4,9 +4,10 @@
 //! - [`frame`], [`wire`], [`service`], [`listener`], [`daemon`], [`client`]: sessions over gRPC.
 //! - [`session`]: the seam between the network and the training job.
 //! - [`config`], [`policy`], [`check`]: what people write, and what a provider allows.
-//! - [`ledger`]: what left the house, durably, before it leaves.
+//! - [`ledger`], [`backup`]: what left the house, durably, before it leaves.
 //! - [`house`], [`serve`]: a provider that trains; [`training`], [`state`]: a data user that does.
 
+pub mod backup;
 pub mod check;
 pub mod client;
 pub mod clock;

@@ -7,7 +7,7 @@
 
 use crate::client::{ConnectError, Connector, RemoteProvider};
 use crate::config::OnLoss;
-use crate::house::STOPPING;
+use crate::house::{LEDGER_FAILED, STOPPING};
 use crate::state::{StateError, StateFile};
 use crate::stop::{StopSignal, StopSwitch, stop_on_signals};
 use heda_blocks::channel::{Channel, ChannelError, WireError};
@@ -320,7 +320,9 @@ fn judge(provider: String, problem: PeerProblem) -> Result<Loss, NetworkJobError
         PeerProblem::Channel(ChannelError::Wire(WireError::Closed(_) | WireError::TimedOut(_))) => {
             Ok(loss(provider, cause))
         }
-        PeerProblem::Channel(ChannelError::PeerStopped(words)) if words.contains(STOPPING) => {
+        PeerProblem::Channel(ChannelError::PeerStopped(words))
+            if words.contains(STOPPING) || words.contains(LEDGER_FAILED) =>
+        {
             Ok(loss(provider, cause))
         }
         PeerProblem::Channel(ChannelError::PeerStopped(words)) => {

@@ -3,7 +3,7 @@
 //! The job never touches a budget or a store itself. It asks its [`House`]: the daemon's house
 //! keeps a durable ledger and a policy, [`OpenHouse`] is the one for a single process.
 
-use crate::proposal::{JobId, Proposal, Spending};
+use crate::proposal::{JobId, Proposal, Spending, Split};
 use heda_dp::account::{Accountant, Charge, Receipt, Spend};
 use heda_learn::data::Dataset;
 use heda_learn::schema::Schema;
@@ -37,6 +37,10 @@ pub trait House: Send + Sync {
     /// Admits a proposal, or refuses it.
     fn admit(&self, proposal: &Proposal) -> Result<Admission, Refusal>;
 
+    /// Agrees to which features are encrypted, published and left out, before anything of them is
+    /// sent.
+    fn agree_split(&self, job: JobId, split: &Split) -> Result<(), Refusal>;
+
     /// The release of this job: the stored one if there is one, otherwise `make` is called with
     /// the receipt after the charge has been recorded, and its result is stored and returned.
     fn release(
@@ -48,6 +52,9 @@ pub trait House: Send + Sync {
 
     /// Called before anything of an iteration is computed.
     fn begin_iteration(&self, job: JobId, iteration: u32) -> Result<(), Refusal>;
+
+    /// Called before anything of an evaluation on held-out rows is computed.
+    fn begin_evaluation(&self, job: JobId, class: u32) -> Result<(), Refusal>;
 }
 
 /// A house within one process: an accountant in memory, no policy beyond the smallest batch.
@@ -110,6 +117,10 @@ impl House for OpenHouse {
         })
     }
 
+    fn agree_split(&self, _job: JobId, _split: &Split) -> Result<(), Refusal> {
+        Ok(())
+    }
+
     fn release(
         &self,
         job: JobId,
@@ -130,6 +141,10 @@ impl House for OpenHouse {
     }
 
     fn begin_iteration(&self, _job: JobId, _iteration: u32) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn begin_evaluation(&self, _job: JobId, _class: u32) -> Result<(), Refusal> {
         Ok(())
     }
 }

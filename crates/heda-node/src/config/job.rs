@@ -243,12 +243,18 @@ impl JobConfig {
             (None, Some(Iota::Best(iota))) => Published::Any(features.saturating_sub(iota)),
             _ => Published::Any(0),
         };
+        // Without an epsilon nothing is published: what is not encrypted takes no part.
+        let features = match (&self.encrypt, self.epsilon) {
+            (Some(encrypted), None) => encrypted.clone(),
+            _ => facts.features.clone(),
+        };
         let fingerprints = self.providers.iter().filter_map(|p| p.fingerprint);
         JobRequest {
             job: "preview".into(),
             schema: facts.schema.clone(),
             engine: self.engine.name().into(),
-            features: facts.features.clone(),
+            scored: self.encrypt.is_none(),
+            features,
             published,
             epsilon: self.epsilon,
             mechanism: self.mechanism,

@@ -110,6 +110,9 @@ pub struct LimitsConfig {
     pub iterations_per_job: NonZeroU64,
     /// Iterations on one day, by everybody together.
     pub iterations_per_day: NonZeroU64,
+    /// Evaluations on held-out rows for each model of a job; one that is lost may be repeated.
+    #[serde(default = "default_evaluations")]
+    pub evaluations_per_model: NonZeroU64,
     /// How many of the other providers in a job must be known ones.
     pub known_co_providers_min: u64,
     /// Numbers that a job may learn for each unknown value of this provider.
@@ -140,6 +143,10 @@ fn default_engines() -> Vec<String> {
 
 fn default_mechanisms() -> Vec<Mechanism> {
     vec![Mechanism::Laplace]
+}
+
+fn default_evaluations() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add(4)
 }
 
 fn default_jobs() -> NonZeroU64 {

@@ -55,6 +55,17 @@ pub enum LedgerError {
         /// Ours.
         known: u32,
     },
+    /// Written by an earlier version of this program, and opened for reading only.
+    #[error(
+        "the ledger has version {found}, this program writes {known}; `provider check` and \
+         `provider serve` bring it up to date"
+    )]
+    FromThePast {
+        /// The file's.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
     /// What is stored makes no sense.
     #[error("the ledger holds something unreadable: {0}; restore it from a backup")]
     Damaged(String),
@@ -77,12 +88,24 @@ pub enum LedgerError {
     /// A job came back with another release.
     #[error("job {0} paid for another release; start a new job to change it")]
     OtherRelease(String),
+    /// A job's name that another data user has used. Names are drawn at random: this is no
+    /// accident.
+    #[error("job {0} belongs to another data user")]
+    Taken(String),
     /// A job that was never opened, or is over.
     #[error("job {0} is not open")]
     NotOpen(String),
     /// The job had all its iterations.
     #[error("job {job} had {limit} iterations, as many as a job may have")]
     JobIterations {
+        /// Which job.
+        job: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// The job had all its evaluations.
+    #[error("job {job} had {limit} evaluations on held-out rows, as many as it may have")]
+    JobEvaluations {
         /// Which job.
         job: String,
         /// The limit.
@@ -111,8 +134,10 @@ impl LedgerError {
             Self::Exhausted { .. }
                 | Self::OtherTerms(_)
                 | Self::OtherRelease(_)
+                | Self::Taken(_)
                 | Self::NotOpen(_)
                 | Self::JobIterations { .. }
+                | Self::JobEvaluations { .. }
                 | Self::DayIterations(_)
         )
     }
@@ -241,6 +266,7 @@ impl Ledger {
                     Err(LedgerError::NotOpen(job.id.clone()))
                 }
                 Some((_, _, iterations)) => Ok(iterations),
+                None if taken(change, job)? => Err(LedgerError::Taken(job.id.clone())),
                 None => insert_job(change, job, terms, now).map(|()| 0),
             }
         })
@@ -279,6 +305,27 @@ impl Ledger {
                 return Err(LedgerError::DayIterations(limits.per_day));
             }
             Ok(in_job)
+        })
+    }
+
+    /// Counts an evaluation whose result is about to leave; also after the job has finished, for
+    /// a data user that lost the result.
+    pub fn count_evaluation(&self, job: &JobKey, limit: u64) -> Result<(), LedgerError> {
+        self.change(|change, _| {
+            let count: Option<u64> = change
+                .query_row(
+                    "UPDATE jobs SET evaluations = evaluations + 1
+                     WHERE peer = ?1 AND id = ?2 AND state <> 'failed' RETURNING evaluations",
+                    params![job.peer.to_string(), job.id],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            let count = count.ok_or_else(|| LedgerError::NotOpen(job.id.clone()))?;
+            if count > limit {
+                let job = job.id.clone();
+                return Err(LedgerError::JobEvaluations { job, limit });
+            }
+            Ok(())
         })
     }
 
@@ -375,6 +422,16 @@ fn advance_clock(change: &Transaction<'_>, now: Timestamp) -> Result<Timestamp, 
         |row| row.get(0),
     )?;
     Ok(Timestamp(seen))
+}
+
+/// Whether another data user has a job of this name.
+fn taken(change: &Transaction<'_>, job: &JobKey) -> Result<bool, LedgerError> {
+    let taken = change.query_row(
+        "SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?2 AND peer <> ?1)",
+        params![job.peer.to_string(), job.id],
+        |row| row.get(0),
+    )?;
+    Ok(taken)
 }
 
 fn insert_job(

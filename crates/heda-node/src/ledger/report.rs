@@ -1,7 +1,8 @@
 //! What the ledger says, for `provider status` and `provider budget`.
 
-use super::{Ledger, LedgerError, decimal, schema, spent_billionths};
+use super::{LEDGER_VERSION, Ledger, LedgerError, decimal, schema, spent_billionths};
 use crate::clock::{Day, Timestamp};
+use crate::files;
 use heda_dp::account::Charge;
 use heda_dp::epsilon::Epsilon;
 use rusqlite::{Connection, OpenFlags, params};
@@ -59,6 +60,8 @@ pub struct JobReport {
     pub state: String,
     /// Iterations whose results left.
     pub iterations: u64,
+    /// Evaluations on held-out rows whose results left.
+    pub evaluations: u64,
 }
 
 /// One refusal.
@@ -102,8 +105,28 @@ impl LedgerReader {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(super::LOCK_PATIENCE)?;
-        schema::version(&connection)?;
-        Ok(Self(connection))
+        match schema::version(&connection)? {
+            LEDGER_VERSION => Ok(Self(connection)),
+            found => Err(LedgerError::FromThePast {
+                found,
+                known: LEDGER_VERSION,
+            }),
+        }
+    }
+
+    /// Writes a whole copy into a new file, also while the daemon writes.
+    pub fn copy_to(&self, path: &Path) -> Result<(), LedgerError> {
+        let file = |cause| LedgerError::File {
+            path: path.to_owned(),
+            cause,
+        };
+        // Made by us first, so that nobody else can ever read it.
+        files::create_secret(path, b"").map_err(file)?;
+        let name = path.to_str();
+        let name = name.ok_or_else(|| file(std::io::Error::other("the name is not UTF-8 text")))?;
+        self.0.execute("VACUUM INTO ?1", [name])?;
+        let written = std::fs::File::open(path).and_then(|copy| copy.sync_all());
+        written.map_err(file)
     }
 
     /// The budget of a data set.
@@ -188,8 +211,8 @@ fn status(connection: &Connection, data_set: &str) -> Result<StatusReport, Ledge
 
 fn jobs(connection: &Connection) -> Result<Vec<JobReport>, LedgerError> {
     let mut query = connection.prepare(
-        "SELECT peer, label, id, data_set, engine, opened, ended, state, iterations FROM jobs
-         ORDER BY opened DESC, rowid DESC LIMIT ?1",
+        "SELECT peer, label, id, data_set, engine, opened, ended, state, iterations, evaluations
+         FROM jobs ORDER BY opened DESC, rowid DESC LIMIT ?1",
     )?;
     let rows = query.query_map([LISTED], |row| {
         Ok(JobReport {
@@ -202,6 +225,7 @@ fn jobs(connection: &Connection) -> Result<Vec<JobReport>, LedgerError> {
             ended: row.get::<_, Option<u64>>(6)?.map(Timestamp),
             state: row.get(7)?,
             iterations: row.get(8)?,
+            evaluations: row.get(9)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -4,7 +4,8 @@ use super::LedgerError;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Step i brings a file from version i to version i + 1. Steps are only ever added.
-const MIGRATIONS: [&str; 1] = ["
+pub(super) const MIGRATIONS: [&str; 2] = [
+    "
 CREATE TABLE clock (
     id   INTEGER PRIMARY KEY CHECK (id = 0),
     seen INTEGER NOT NULL                    -- the latest time ever seen, Unix seconds
@@ -50,7 +51,12 @@ CREATE TABLE days (
     iterations INTEGER NOT NULL CHECK (iterations >= 0),
     PRIMARY KEY (day, data_set)
 ) STRICT;
-"];
+",
+    "
+ALTER TABLE jobs ADD COLUMN evaluations INTEGER NOT NULL DEFAULT 0 CHECK (evaluations >= 0);
+CREATE INDEX jobs_by_id ON jobs (id);
+",
+];
 
 /// The version that this program writes.
 pub const LEDGER_VERSION: u32 = MIGRATIONS.len() as u32;

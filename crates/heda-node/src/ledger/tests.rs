@@ -166,12 +166,12 @@ fn a_job_keeps_its_terms() {
     assert_eq!(ledger.open_job(&key("a"), &terms("same")).unwrap(), 0);
     let other = ledger.open_job(&key("a"), &terms("more"));
     assert!(matches!(other, Err(LedgerError::OtherTerms(_))));
-    // The same name of another data user is another job.
     let theirs = JobKey {
         peer: peer("other"),
         id: "a".into(),
     };
-    assert_eq!(ledger.open_job(&theirs, &terms("more")).unwrap(), 0);
+    let taken = ledger.open_job(&theirs, &terms("same"));
+    assert!(matches!(taken, Err(LedgerError::Taken(_))), "{taken:?}");
     ledger.end_job(&key("a"), JobEnd::Failed).unwrap();
     let failed = ledger.open_job(&key("a"), &terms("same"));
     assert!(matches!(failed, Err(LedgerError::NotOpen(_))));
@@ -199,6 +199,43 @@ fn iterations_are_limited_by_job_and_day() {
     assert_eq!(status.iterations_today, 5);
     bench.clock.set(Timestamp(START.0 + DAY));
     assert_eq!(count("b").unwrap(), 3);
+}
+
+#[test]
+fn evaluations_are_limited_and_may_be_repeated_after_the_end() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    ledger.count_evaluation(&key("a"), 2).unwrap();
+    ledger.end_job(&key("a"), JobEnd::Finished).unwrap();
+    ledger.count_evaluation(&key("a"), 2).unwrap();
+    let third = ledger.count_evaluation(&key("a"), 2);
+    assert!(matches!(third, Err(LedgerError::JobEvaluations { .. })));
+    let unknown = ledger.count_evaluation(&key("z"), 2);
+    assert!(matches!(unknown, Err(LedgerError::NotOpen(_))));
+    assert_eq!(ledger.status("ward").unwrap().jobs[0].evaluations, 2);
+}
+
+#[test]
+fn many_data_users_cannot_claim_one_job() {
+    let bench = Bench::new();
+    bench.ledger();
+    let claimed: usize = std::thread::scope(|scope| {
+        let claim = |user: usize| {
+            let bench = &bench;
+            scope.spawn(move || {
+                let job = JobKey {
+                    peer: peer(&user.to_string()),
+                    id: "a".into(),
+                };
+                bench.ledger().open_job(&job, &terms("same")).is_ok()
+            })
+        };
+        let threads: Vec<_> = (0..8).map(claim).collect();
+        let claims = threads.into_iter().map(|thread| thread.join().unwrap());
+        claims.filter(|claimed| *claimed).count()
+    });
+    assert_eq!(claimed, 1);
+    assert_eq!(bench.ledger().status("ward").unwrap().jobs.len(), 1);
 }
 
 #[test]
@@ -301,6 +338,61 @@ fn an_empty_file_is_brought_to_the_current_version() {
     bench.with_job("a");
     let connection = Connection::open(bench.path()).unwrap();
     assert_eq!(schema::version(&connection).unwrap(), LEDGER_VERSION);
+}
+
+#[test]
+fn a_ledger_of_the_first_version_keeps_what_it_knows() {
+    let bench = Bench::new();
+    let connection = Connection::open(bench.path()).unwrap();
+    connection.execute_batch(schema::MIGRATIONS[0]).unwrap();
+    connection.pragma_update(None, "user_version", 1).unwrap();
+    let user = peer("user").to_string();
+    let charge = serde_json::to_string(&charge("0.1", 2)).unwrap();
+    connection
+        .execute(
+            "INSERT INTO jobs VALUES (?1, 'a', 'user', 'ward', 'lookup', 'same', 7, NULL, 'open', 3)",
+            [&user],
+        )
+        .unwrap();
+    connection
+        .execute(
+            "INSERT INTO releases VALUES (?1, 'a', 'ward', ?2, 200000000, 7, NULL, NULL)",
+            [&user, &charge],
+        )
+        .unwrap();
+    drop(connection);
+    let reader = LedgerReader::open(&bench.path());
+    assert!(matches!(
+        reader,
+        Err(LedgerError::FromThePast { found: 1, .. })
+    ));
+    let ledger = bench.ledger();
+    assert_eq!(ledger.open_job(&key("a"), &terms("same")).unwrap(), 3);
+    assert_eq!(spent(&ledger), 200_000_000);
+    let job = &ledger.status("ward").unwrap().jobs[0];
+    assert_eq!((job.iterations, job.evaluations), (3, 0));
+    LedgerReader::open(&bench.path()).unwrap();
+}
+
+#[test]
+fn a_copy_is_whole_private_and_does_not_replace_anything() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    ledger
+        .buy(&key("a"), "ward", charge("0.1", 3), epsilon("1"))
+        .unwrap();
+    ledger.store_release(&key("a"), b"noisy").unwrap();
+    let copy = bench.folder.path().join("copy.sqlite");
+    let reader = LedgerReader::open(&bench.path()).unwrap();
+    reader.copy_to(&copy).unwrap();
+    assert!(files::is_private(&copy).unwrap());
+    assert!(reader.copy_to(&copy).is_err());
+    let copied = LedgerReader::open(&copy).unwrap();
+    let total = epsilon("1");
+    assert_eq!(
+        copied.budget("ward", total).unwrap(),
+        reader.budget("ward", total).unwrap()
+    );
 }
 
 #[test]

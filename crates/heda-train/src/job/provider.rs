@@ -152,6 +152,8 @@ impl Provider<'_> {
             let reason = "it publishes features, but the proposal spends nothing";
             return Err(PeerProblem::message("split", reason).into());
         }
+        let agreed = self.house.agree_split(proposal.job, &split);
+        agreed.map_err(refused)?;
         Ok((masks, split))
     }
 
@@ -370,6 +372,9 @@ impl Provider<'_> {
                 }
                 Command::Evaluate { class } => {
                     channel.enter_phase("evaluate");
+                    self.house
+                        .begin_evaluation(proposal.job, class)
+                        .map_err(refused)?;
                     session.count(channel, class, positive(class)?)?;
                     channel.enter_phase("train");
                 }

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
+use heda_node::backup::backup;
 use heda_node::check::{Finding, Verdict, check};
 use heda_node::clock::{Clock, SystemClock};
 use heda_node::config::{JobConfig, ProviderConfig};
@@ -36,6 +37,8 @@ enum Action {
     Status(Query),
     /// Show what was released and what is left of epsilon.
     Budget(Query),
+    /// Copy ledger and keys into a new folder, also while the provider serves.
+    Backup(Backup),
 }
 
 #[derive(Debug, Args)]
@@ -67,6 +70,16 @@ struct Query {
 }
 
 #[derive(Debug, Args)]
+struct Backup {
+    /// The provider's configuration.
+    #[arg(long)]
+    config: PathBuf,
+    /// The folder to make; keep it as safe as the originals.
+    #[arg(long)]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
 struct Preview {
     /// The provider's configuration.
     #[arg(long)]
@@ -86,6 +99,7 @@ pub(crate) fn run(arguments: Provider) -> Result<(), Failure> {
         Action::Preview(arguments) => run_preview(&arguments),
         Action::Status(arguments) => run_status(&arguments),
         Action::Budget(arguments) => run_budget(&arguments),
+        Action::Backup(arguments) => run_backup(&arguments),
     }
 }
 
@@ -201,8 +215,14 @@ fn status_text(status: &StatusReport) -> String {
     for job in &status.jobs {
         let _ = writeln!(
             text,
-            "job {} of {} on {}: {}, engine {}, {} iterations",
-            job.job, job.label, job.data_set, job.state, job.engine, job.iterations
+            "job {} of {} on {}: {}, engine {}, {} iterations, {} evaluations",
+            job.job,
+            job.label,
+            job.data_set,
+            job.state,
+            job.engine,
+            job.iterations,
+            job.evaluations
         );
     }
     for refusal in &status.refusals {
@@ -228,6 +248,13 @@ fn run_budget(arguments: &Query) -> Result<(), Failure> {
         return output::print_json(&budget);
     }
     output::print_text(budget_text(&budget).trim_end())
+}
+
+fn run_backup(arguments: &Backup) -> Result<(), Failure> {
+    let config = load(&arguments.config)?;
+    let made = backup(&config, &arguments.out).map_err(Failure::input)?;
+    let lines: Vec<String> = made.iter().map(|path| path.display().to_string()).collect();
+    output::print_text(&lines.join("\n"))
 }
 
 fn budget_text(budget: &BudgetReport) -> String {

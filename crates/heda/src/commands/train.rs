@@ -173,13 +173,23 @@ fn spec(config: &JobConfig, schema: &Arc<Schema>, job: JobId) -> Result<JobSpec,
             max_iterations: config.iterations.get(),
         },
         holdout_permille: config.holdout_permille(),
-        ranking: Ranking::Agreed {
-            method: config.ranking,
-        },
+        ranking: ranking(config, schema),
         choice,
         spending: config.epsilon.map(Spending::Total),
         key_bits: 2048,
     })
+}
+
+/// Where the features to encrypt are named there is nothing to rank, so nothing is scored.
+fn ranking(config: &JobConfig, schema: &Schema) -> Ranking {
+    if config.encrypt.is_some() {
+        let columns = schema.columns().iter();
+        let features = columns.map(|column| column.name().to_owned()).collect();
+        return Ranking::Given { features };
+    }
+    Ranking::Agreed {
+        method: config.ranking,
+    }
 }
 
 fn train(

@@ -1,0 +1,190 @@
+//! What a provider allows: a pure function of its configuration, the facts about its data and a
+//! request. No clock, no ledger, no network; budgets that change over time are the ledger's.
+
+mod preview;
+mod reason;
+mod request;
+
+pub use reason::{Reason, Refusal};
+pub use request::{DataFacts, JobRequest, Published};
+
+use crate::config::{LimitsConfig, ProviderConfig};
+use crate::fingerprint::Fingerprint;
+use crate::trust::PeerIdentity;
+use heda_dp::epsilon::Epsilon;
+use request::{batch_rows, count, well_formed};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// The limits of one provider, ready to be applied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// The data set on offer.
+    pub data_set: String,
+    /// What jobs may use up.
+    pub limits: LimitsConfig,
+    /// Other providers that this one knows.
+    pub known_providers: BTreeSet<Fingerprint>,
+    /// Columns by the label of a data user; all columns for those that are not here.
+    pub columns: Vec<(String, Vec<String>)>,
+}
+
+/// A request that is allowed, with what it will cost and reveal.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Grant {
+    /// Iterations that were asked for.
+    pub iterations: u64,
+    /// Iterations that the job may have in all, those included that it repeats after a loss.
+    pub iterations_most: u64,
+    /// ε for what is published; none when nothing is.
+    pub epsilon: Option<Epsilon>,
+    /// Rows in the smallest batch.
+    pub batch_rows: u64,
+    /// Numbers that the data user sees: a gradient for each iteration.
+    pub revealed: u128,
+    /// Values of this provider that the data user does not know.
+    pub unknowns: u128,
+    /// Known providers among the others.
+    pub known_co_providers: u64,
+}
+
+impl Policy {
+    /// The policy of a configuration.
+    pub fn new(config: &ProviderConfig) -> Self {
+        let restricted = config.allowed.iter().filter_map(|peer| {
+            let columns = peer.columns.clone()?;
+            Some((peer.name.to_string(), columns))
+        });
+        Self {
+            data_set: config.data_set.to_string(),
+            limits: config.limits.clone(),
+            known_providers: config
+                .known_providers
+                .iter()
+                .map(|p| p.fingerprint)
+                .collect(),
+            columns: restricted.collect(),
+        }
+    }
+
+    /// Whether a request of this peer is allowed.
+    pub fn evaluate(
+        &self,
+        peer: &PeerIdentity,
+        facts: &DataFacts,
+        request: &JobRequest,
+    ) -> Result<Grant, Refusal> {
+        let mut reasons = well_formed(request, facts);
+        if reasons.is_empty() {
+            reasons.extend(self.columns_allowed(peer, facts, request));
+            reasons.extend(self.publishing_allowed(request));
+            reasons.extend(self.amounts_allowed(facts, request));
+        }
+        if !reasons.is_empty() {
+            return Err(Refusal { reasons });
+        }
+        let count = count(facts, request);
+        let limits = &self.limits;
+        let within = count.gradients_within(limits.revealed_per_unknown_max.get());
+        Ok(Grant {
+            iterations: request.iterations,
+            iterations_most: limits.iterations_per_job.get().min(within),
+            epsilon: request.epsilon.filter(|_| request.published.count() > 0),
+            batch_rows: batch_rows(facts, request),
+            revealed: count.revealed,
+            unknowns: count.unknowns,
+            known_co_providers: self.known_co_providers(request),
+        })
+    }
+
+    /// Whether a data user is held to certain columns.
+    pub fn columns_of(&self, peer: &PeerIdentity) -> Option<&[String]> {
+        let entry = self.columns.iter().find(|(label, _)| *label == peer.label);
+        entry.map(|(_, columns)| columns.as_slice())
+    }
+
+    fn columns_allowed(
+        &self,
+        peer: &PeerIdentity,
+        facts: &DataFacts,
+        request: &JobRequest,
+    ) -> Option<Reason> {
+        let allowed = self.columns_of(peer)?;
+        let forbidden = |features: &[String]| {
+            let forbidden = features.iter().filter(|f| !allowed.contains(f));
+            forbidden.cloned().collect::<Vec<String>>().join(", ")
+        };
+        let label = peer.label.clone();
+        let columns = forbidden(&request.features);
+        if !columns.is_empty() && !request.scored {
+            return Some(Reason::Columns { label, columns });
+        }
+        let columns = forbidden(&facts.features);
+        (request.scored && !columns.is_empty()).then_some(Reason::Scored { label, columns })
+    }
+
+    fn publishing_allowed(&self, request: &JobRequest) -> Vec<Reason> {
+        let mut reasons = Vec::new();
+        if request.published.count() == 0 {
+            return reasons;
+        }
+        if !self.limits.mechanisms.contains(&request.mechanism) {
+            reasons.push(Reason::Mechanism(request.mechanism));
+        }
+        match (request.epsilon, self.limits.epsilon_total) {
+            (None, _) => reasons.push(Reason::NoEpsilon),
+            (Some(asked), Some(total)) if asked <= total => {}
+            (Some(asked), total) => reasons.push(Reason::Epsilon {
+                asked,
+                allowed: total.map_or("0".into(), |total| total.to_string()),
+            }),
+        }
+        reasons
+    }
+
+    fn amounts_allowed(&self, facts: &DataFacts, request: &JobRequest) -> Vec<Reason> {
+        let limits = &self.limits;
+        let mut reasons = Vec::new();
+        if !limits.engines.contains(&request.engine) {
+            reasons.push(Reason::Engine {
+                asked: request.engine.clone(),
+                allowed: limits.engines.join(", "),
+            });
+        }
+        let (rows, least) = (batch_rows(facts, request), limits.rows_per_batch_min.get());
+        if rows < least {
+            reasons.push(Reason::Batch { asked: rows, least });
+        }
+        let (asked, most) = (request.iterations, limits.iterations_per_job.get());
+        if asked > most || asked == 0 {
+            reasons.push(Reason::Iterations { asked, most });
+        }
+        let (known, least) = (
+            self.known_co_providers(request),
+            limits.known_co_providers_min,
+        );
+        if known < least {
+            reasons.push(Reason::CoProviders { known, least });
+        }
+        let count = count(facts, request);
+        let most = limits.revealed_per_unknown_max.get();
+        if count.ratio() > most {
+            reasons.push(Reason::Revealed {
+                revealed: count.revealed,
+                unknowns: count.unknowns,
+                ratio: count.ratio(),
+                most,
+            });
+        }
+        reasons
+    }
+
+    fn known_co_providers(&self, request: &JobRequest) -> u64 {
+        let others: BTreeSet<_> = request.co_providers.iter().collect();
+        let known = others.iter().filter(|f| self.known_providers.contains(f));
+        known.count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! What a data user asks for, what is known about the rows, and how much the one would tell of
+//! the other.
+
+use super::reason::Reason;
+use crate::fingerprint::Fingerprint;
+use heda_dp::account::Mechanism;
+use heda_dp::epsilon::Epsilon;
+use std::collections::BTreeSet;
+
+/// What is public about the provider's data: agreed by schema, or told to the data user anyway.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataFacts {
+    /// Fingerprint of the schema.
+    pub schema: String,
+    /// Names of the features.
+    pub features: Vec<String>,
+    /// Encoded columns of each feature.
+    pub widths: Vec<usize>,
+    /// Rows for training.
+    pub training_rows: u64,
+}
+
+/// Which features are published, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Published {
+    /// These.
+    Named(Vec<String>),
+    /// This many; which ones depends on the ranking.
+    Any(u64),
+}
+
+impl Published {
+    pub(super) fn count(&self) -> u64 {
+        match self {
+            Self::Named(names) => names.len() as u64,
+            Self::Any(count) => *count,
+        }
+    }
+}
+
+/// What a data user asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobRequest {
+    /// The job's name, chosen by the data user.
+    pub job: String,
+    /// Fingerprint of the schema.
+    pub schema: String,
+    /// The engine.
+    pub engine: String,
+    /// Whether all features of the schema are scored on the rows, to rank them.
+    pub scored: bool,
+    /// Features that the model uses.
+    pub features: Vec<String>,
+    /// Which of them are published rather than encrypted.
+    pub published: Published,
+    /// What publishing may cost in sum, if anything is published.
+    pub epsilon: Option<Epsilon>,
+    /// How it is published.
+    pub mechanism: Mechanism,
+    /// Iterations at most.
+    pub iterations: u64,
+    /// Rows in an iteration; none for all.
+    pub batch_rows: Option<u64>,
+    /// The other providers of the job.
+    pub co_providers: Vec<Fingerprint>,
+}
+/// What is wrong with the request whatever the policy says.
+pub(super) fn well_formed(request: &JobRequest, facts: &DataFacts) -> Vec<Reason> {
+    let mut reasons = Vec::new();
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !(1..=64).contains(&request.job.len()) || !request.job.chars().all(fits) {
+        reasons.push(Reason::JobName);
+    }
+    if request.schema != facts.schema {
+        reasons.push(Reason::Schema {
+            theirs: request.schema.chars().take(80).collect(),
+            ours: facts.schema.clone(),
+        });
+    }
+    let distinct: BTreeSet<_> = request.features.iter().collect();
+    if distinct.is_empty() || distinct.len() != request.features.len() {
+        reasons.push(Reason::Features);
+    }
+    let strange = distinct.iter().filter(|f| !facts.features.contains(f));
+    let strange = strange.take(10).map(|f| f.chars().take(80).collect());
+    reasons.extend(strange.map(Reason::NoFeature));
+    let taking_part = match &request.published {
+        Published::Named(names) => {
+            let published: BTreeSet<_> = names.iter().collect();
+            published.len() == names.len() && published.is_subset(&distinct)
+        }
+        Published::Any(count) => *count <= distinct.len() as u64,
+    };
+    if !taking_part {
+        reasons.push(Reason::Published {
+            published: request.published.count(),
+            features: request.features.len(),
+        });
+    }
+    reasons
+}
+
+/// Rows in an iteration. A batch cannot have more than there are.
+pub(super) fn batch_rows(facts: &DataFacts, request: &JobRequest) -> u64 {
+    let all = facts.training_rows;
+    request.batch_rows.map_or(all, |rows| rows.min(all))
+}
+
+/// What a request would reveal, counted.
+pub(super) struct Count {
+    /// Numbers in one gradient.
+    pub(super) gradient: u128,
+    /// Numbers in all of them.
+    pub(super) revealed: u128,
+    /// Values that the data user does not know.
+    pub(super) unknowns: u128,
+}
+
+impl Count {
+    pub(super) fn ratio(&self) -> f64 {
+        self.revealed as f64 / self.unknowns.max(1) as f64
+    }
+
+    /// How many gradients stay within a limit of numbers for each unknown.
+    pub(super) fn gradients_within(&self, most: f64) -> u64 {
+        (most * self.unknowns as f64 / self.gradient as f64) as u64
+    }
+}
+
+/// A gradient has a number for each encoded column and one for the bias. Unknown are the cells of
+/// the encrypted features and the label of each row; where the ranking decides what is published,
+/// the widest features are taken for published.
+pub(super) fn count(facts: &DataFacts, request: &JobRequest) -> Count {
+    let widths = facts.features.iter().zip(&facts.widths);
+    let mut taking_part: Vec<(u128, &String)> = widths
+        .filter(|(feature, _)| request.features.contains(feature))
+        .map(|(feature, width)| (*width as u128, feature))
+        .collect();
+    taking_part.sort_unstable();
+    let all: u128 = taking_part.iter().map(|(width, _)| width).sum();
+    let hidden: u128 = match &request.published {
+        Published::Named(names) => {
+            let encrypted = taking_part.iter().filter(|(_, f)| !names.contains(f));
+            encrypted.map(|(width, _)| width).sum()
+        }
+        Published::Any(count) => {
+            let published = usize::try_from(*count).unwrap_or(usize::MAX);
+            let encrypted = taking_part.len().saturating_sub(published);
+            let narrowest = taking_part[..encrypted].iter();
+            narrowest.map(|(width, _)| width).sum()
+        }
+    };
+    Count {
+        gradient: all + 1,
+        revealed: u128::from(request.iterations) * (all + 1),
+        unknowns: u128::from(facts.training_rows) * (hidden + 1),
+    }
+}

@@ -1,0 +1,244 @@
+//! Every limit and its words.
+
+use super::*;
+use heda_dp::account::Mechanism;
+use rustls::pki_types::SubjectPublicKeyInfoDer;
+
+fn fingerprint(name: &str) -> Fingerprint {
+    Fingerprint::of_key(&SubjectPublicKeyInfoDer::from(name.as_bytes().to_vec()))
+}
+
+fn policy() -> Policy {
+    let limits = "epsilon_total = 2\nrows_per_batch_min = 50\niterations_per_job = 100\n\
+         iterations_per_day = 1000\nknown_co_providers_min = 1\n\
+         revealed_per_unknown_max = 0.5";
+    Policy {
+        data_set: "ward".into(),
+        limits: toml::from_str(limits).unwrap(),
+        known_providers: [fingerprint("b"), fingerprint("c")].into(),
+        columns: vec![("narrow".into(), vec!["age".into()])],
+    }
+}
+
+fn facts() -> DataFacts {
+    DataFacts {
+        schema: "s1".into(),
+        features: vec!["age".into(), "ward".into(), "marker".into()],
+        widths: vec![1, 4, 1],
+        training_rows: 500,
+    }
+}
+
+fn request() -> JobRequest {
+    JobRequest {
+        job: "job-1".into(),
+        schema: "s1".into(),
+        engine: "lookup".into(),
+        scored: false,
+        features: vec!["age".into(), "marker".into()],
+        published: Published::Any(1),
+        epsilon: Some("1.5".parse().unwrap()),
+        mechanism: Mechanism::Laplace,
+        iterations: 40,
+        batch_rows: None,
+        co_providers: vec![fingerprint("b"), fingerprint("stranger")],
+    }
+}
+
+fn peer(label: &str) -> PeerIdentity {
+    PeerIdentity {
+        label: label.into(),
+        fingerprint: fingerprint(label),
+    }
+}
+
+fn refused(change: impl FnOnce(&mut JobRequest)) -> Vec<Reason> {
+    let mut asked = request();
+    change(&mut asked);
+    let verdict = policy().evaluate(&peer("user"), &facts(), &asked);
+    verdict.unwrap_err().reasons
+}
+
+#[test]
+fn a_fair_request_is_granted_with_its_cost() {
+    let grant = policy()
+        .evaluate(&peer("user"), &facts(), &request())
+        .unwrap();
+    // 40 gradients of two columns and the bias; one hidden column and the label of 500 rows.
+    assert_eq!((grant.revealed, grant.unknowns), (120, 1000));
+    assert_eq!(grant.epsilon, Some("1.5".parse().unwrap()));
+    assert_eq!((grant.batch_rows, grant.known_co_providers), (500, 1));
+}
+
+#[test]
+fn every_limit_has_its_reason() {
+    use Reason as R;
+    assert!(matches!(
+        refused(|r| r.job = "../x".into())[..],
+        [R::JobName]
+    ));
+    assert!(matches!(
+        refused(|r| r.schema = "s2".into())[..],
+        [R::Schema { .. }]
+    ));
+    assert!(matches!(
+        refused(|r| r.features.clear())[..],
+        [R::Features, ..]
+    ));
+    let twice = refused(|r| r.features[1] = "age".into());
+    assert!(matches!(twice[..], [R::Features]));
+    let strange = refused(|r| r.features[0] = "salary".into());
+    assert!(matches!(strange[..], [R::NoFeature(_)]));
+    assert!(matches!(
+        refused(|r| r.published = Published::Any(3))[..],
+        [R::Published { .. }]
+    ));
+    assert!(matches!(
+        refused(|r| r.engine = "paper".into())[..],
+        [R::Engine { .. }]
+    ));
+    let ima = refused(|r| r.mechanism = Mechanism::Ima);
+    assert!(matches!(ima[..], [R::Mechanism(_)]));
+    assert!(matches!(refused(|r| r.epsilon = None)[..], [R::NoEpsilon]));
+    let dear = refused(|r| r.epsilon = Some("2.1".parse().unwrap()));
+    assert!(matches!(dear[..], [R::Epsilon { .. }]));
+    assert!(matches!(
+        refused(|r| r.batch_rows = Some(49))[..],
+        [R::Batch { .. }]
+    ));
+    assert!(matches!(
+        refused(|r| r.iterations = 101)[..],
+        [R::Iterations { .. }]
+    ));
+    assert!(matches!(
+        refused(|r| r.iterations = 0)[..],
+        [R::Iterations { .. }]
+    ));
+    let invented = refused(|r| r.co_providers = vec![fingerprint("x"); 9]);
+    assert!(matches!(
+        invented[..],
+        [R::CoProviders { known: 0, least: 1 }]
+    ));
+}
+
+#[test]
+fn repeating_a_known_provider_does_not_make_it_two() {
+    let mut strict = policy();
+    strict.limits.known_co_providers_min = 2;
+    let mut asked = request();
+    asked.co_providers = vec![fingerprint("b"); 2];
+    assert!(strict.evaluate(&peer("user"), &facts(), &asked).is_err());
+}
+
+#[test]
+fn too_many_numbers_for_the_unknowns_are_refused() {
+    let mut few = facts();
+    few.training_rows = 60;
+    let mut asked = request();
+    asked.iterations = 21;
+    let verdict = policy().evaluate(&peer("user"), &few, &asked);
+    let reasons = verdict.unwrap_err().reasons;
+    assert!(matches!(
+        reasons[..],
+        [Reason::Revealed {
+            revealed: 63,
+            unknowns: 120,
+            ..
+        }]
+    ));
+    asked.iterations = 20;
+    policy().evaluate(&peer("user"), &few, &asked).unwrap();
+}
+
+#[test]
+fn a_data_user_is_held_to_its_columns() {
+    let ask = |change: fn(&mut JobRequest)| {
+        let mut asked = request();
+        change(&mut asked);
+        let verdict = policy().evaluate(&peer("narrow"), &facts(), &asked);
+        verdict.map_err(|refusal| refusal.to_string())
+    };
+    let words = ask(|r| r.features = facts().features).unwrap_err();
+    assert_eq!(words, "narrow may not use the columns ward, marker");
+    let scored = ask(|r| {
+        r.features = vec!["age".into()];
+        r.scored = true;
+    });
+    let words = scored.unwrap_err();
+    assert!(
+        words.contains("columns ward, marker, and a ranking"),
+        "{words}"
+    );
+    ask(|r| r.features = vec!["age".into()]).unwrap();
+}
+
+#[test]
+fn a_job_that_comes_back_stays_within_what_it_may_learn() {
+    // 1000 unknowns, half a number for each, three numbers in a gradient.
+    let grant = policy().evaluate(&peer("user"), &facts(), &request());
+    assert_eq!(grant.unwrap().iterations_most, 100);
+    let mut few = facts();
+    few.training_rows = 100;
+    let mut asked = request();
+    asked.iterations = 20;
+    let grant = policy().evaluate(&peer("user"), &few, &asked).unwrap();
+    assert_eq!(grant.iterations_most, 33);
+}
+
+#[test]
+fn nothing_published_costs_nothing() {
+    let mut asked = request();
+    asked.published = Published::Named(vec![]);
+    asked.mechanism = Mechanism::Ima;
+    let grant = policy().evaluate(&peer("user"), &facts(), &asked).unwrap();
+    assert_eq!(grant.epsilon, None);
+}
+
+#[test]
+fn all_reasons_are_told_at_once() {
+    let reasons = refused(|r| {
+        r.iterations = 1000;
+        r.engine = "paper".into();
+        r.co_providers.clear();
+    });
+    assert_eq!(reasons.len(), 4, "{reasons:?}");
+}
+
+#[test]
+fn the_preview_says_what_it_costs_and_reveals() {
+    let text = policy().preview(&peer("user"), &facts(), &request());
+    for part in [
+        "epsilon 1.5 in sum",
+        "at most 120 numbers",
+        "about 1000 unknown",
+        "1 of 2 other providers are known",
+        "verdict: allowed",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    let mut alone = request();
+    alone.co_providers.clear();
+    let text = policy().preview(&peer("user"), &facts(), &alone);
+    assert!(
+        text.contains("this provider alone") && text.contains("refused"),
+        "{text}"
+    );
+}
+
+#[test]
+fn named_columns_are_counted_exactly_and_guesses_at_their_worst() {
+    let mut asked = request();
+    asked.features = facts().features;
+    let mut revealed = |published| {
+        asked.published = published;
+        let grant = policy().evaluate(&peer("user"), &facts(), &asked).unwrap();
+        (grant.revealed, grant.unknowns)
+    };
+    let ward = Published::Named(vec!["ward".into()]);
+    assert_eq!(revealed(ward), (40 * 7, 500 * 3));
+    assert_eq!(revealed(Published::Any(1)), (40 * 7, 500 * 3));
+    let age = Published::Named(vec!["age".into()]);
+    assert_eq!(revealed(age), (40 * 7, 500 * 6));
+    let elsewhere = refused(|r| r.published = Published::Named(vec!["ward".into()]));
+    assert!(matches!(elsewhere[..], [Reason::Published { .. }]));
+}

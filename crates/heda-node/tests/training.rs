@@ -1,0 +1,329 @@
+//! Whole jobs over TLS sockets: houses with ledgers on one side, a data user on the other.
+#![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
+
+mod common;
+
+use common::*;
+use heda_crypto::random::Randomness;
+use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::fixed::Precision;
+use heda_learn::loss::LossKind;
+use heda_learn::optimise::{Method, Settings};
+use heda_node::client::{Connector, RemoteProvider};
+use heda_node::clock::{Clock, SystemClock};
+use heda_node::config::{OnLoss, ProviderConfig};
+use heda_node::house::TrainingHouse;
+use heda_node::identity::Identity;
+use heda_node::ledger::Ledger;
+use heda_node::metrics::Metrics;
+use heda_node::policy::Policy;
+use heda_node::provider_data::ProviderData;
+use heda_node::state::StateFile;
+use heda_node::stop::StopSwitch;
+use heda_node::training::{NetworkJob, NetworkJobError, Notice};
+use heda_train::house::OpenHouse;
+use heda_train::job::{Choice, JobSpec, Outcome, Quiet};
+use heda_train::local::{self, LocalProvider, fresh_job_id};
+use heda_train::proposal::{Engine, Ranking, Spending};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const SEED: u64 = 5;
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+fn rows_of(place: usize) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/bcwd.csv");
+    let all = std::fs::read_to_string(path).unwrap();
+    let lines = all.lines().enumerate();
+    let chosen = lines.filter(|(n, _)| *n == 0 || n % 3 == place);
+    chosen.map(|(_, line)| format!("{line}\n")).collect()
+}
+
+fn schema_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/bcwd.natural.toml")
+}
+
+struct Hospital {
+    folder: tempfile::TempDir,
+    identity: Identity,
+    user: Identity,
+    place: usize,
+}
+
+impl Hospital {
+    fn new(place: usize, user: &Identity) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("rows.csv"), rows_of(place)).unwrap();
+        Self {
+            folder,
+            identity: identity(NAMES[place]),
+            user: user.clone(),
+            place,
+        }
+    }
+
+    fn config(&self) -> ProviderConfig {
+        let others = (0..3).filter(|other| *other != self.place);
+        let known: String = others
+            .map(|other| {
+                let print = identity(NAMES[other]).fingerprint();
+                format!("[[known_provider]]\nname = \"{other}\"\nfingerprint = \"{print}\"\n")
+            })
+            .collect();
+        let text = format!(
+            "identity = \"identity\"\ndata_set = \"biopsies\"\ndata = \"rows.csv\"\n\
+             schema = \"{}\"\nlisten = \"127.0.0.1:0\"\nstore = \".\"\n[[allow]]\n\
+             name = \"user\"\nfingerprint = \"{}\"\n{known}[limits]\nepsilon_total = 1.5\n\
+             rows_per_batch_min = 50\niterations_per_job = 30\niterations_per_day = 100\n\
+             known_co_providers_min = 1\nrevealed_per_unknown_max = 0.5\n",
+            schema_path().display(),
+            self.user.fingerprint(),
+        );
+        let path = self.folder.path().join("provider.toml");
+        std::fs::write(&path, text).unwrap();
+        ProviderConfig::load(&path).unwrap()
+    }
+
+    fn ledger(&self) -> Ledger {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        Ledger::open(&self.config().ledger_path(), clock).unwrap()
+    }
+
+    fn serve(&self) -> Running {
+        let config = self.config();
+        let house = TrainingHouse {
+            policy: Policy::new(&config),
+            data: ProviderData::load(&config).unwrap(),
+            ledger: self.ledger(),
+            identity: self.identity.signing_key().clone(),
+            row_secret: [7; 32].into(),
+            randomness: Randomness::seeded(SEED).party(NAMES[self.place]),
+            metrics: Arc::new(Metrics::default()),
+        };
+        let mut setup = Setup::for_peers(vec![pinned("user", &self.user)]);
+        setup.identity = self.identity.clone();
+        setup.start(Arc::new(house))
+    }
+
+    fn spent(&self) -> u64 {
+        self.ledger().spent_billionths("biopsies").unwrap()
+    }
+}
+
+fn spec(job: u64) -> JobSpec {
+    JobSpec {
+        job: fresh_job_id(&Randomness::seeded(job)).unwrap(),
+        dataset: "biopsies".into(),
+        schema: Arc::new(Bundle::Bcwd.schema(Coding::Natural)),
+        positives: vec![1],
+        engine: Engine::Lookup,
+        loss: LossKind::Logistic,
+        precision: Precision::default(),
+        settings: Settings {
+            method: Method::Lbfgs { memory: 10 },
+            l2: 0.01,
+            tolerance: 1e-4,
+            max_iterations: 6,
+        },
+        holdout_permille: 200,
+        ranking: Ranking::Agreed {
+            method: heda_learn::score::Method::KruskalWallis,
+        },
+        choice: Choice::Best(5),
+        spending: Some(Spending::Total("1".parse().unwrap())),
+        key_bits: 2048,
+    }
+}
+
+struct World {
+    user: Identity,
+    hospitals: Vec<Hospital>,
+    out: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let user = identity("user");
+        Self {
+            hospitals: (0..3).map(|place| Hospital::new(place, &user)).collect(),
+            user,
+            out: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn job(&self, job: u64, remotes: Vec<RemoteProvider>, patience: Duration) -> NetworkJob {
+        NetworkJob {
+            spec: spec(job),
+            providers: remotes,
+            connector: Connector {
+                identity: self.user.clone(),
+                clock: Arc::new(SystemClock),
+                limits: wire_limits(Duration::from_secs(60)),
+                connect_patience: Duration::from_secs(20),
+            },
+            randomness: Randomness::seeded(SEED).party("user"),
+            on_loss: OnLoss::Wait,
+            loss_patience: patience,
+            listener: Arc::new(|_| {}),
+        }
+    }
+
+    fn remotes(&self, daemons: &[Running]) -> Vec<RemoteProvider> {
+        let remote = |(place, daemon): (usize, &Running)| {
+            let mut remote = daemon.remote();
+            remote.peer.label = NAMES[place].into();
+            remote
+        };
+        daemons.iter().enumerate().map(remote).collect()
+    }
+
+    fn run(&self, job: NetworkJob, out: &str, resume: bool) -> Result<Outcome, NetworkJobError> {
+        let folder = self.out.path().join(out);
+        let mut state = match resume {
+            true => StateFile::resume(&folder, "terms").unwrap(),
+            false => StateFile::begin(&folder, "terms", job.spec.job).unwrap(),
+        };
+        let runtime = runtime();
+        let (_switch, stop) = StopSwitch::new();
+        job.run(runtime.handle(), &mut state, &stop)
+    }
+
+    fn spent(&self) -> Vec<u64> {
+        self.hospitals.iter().map(Hospital::spent).collect()
+    }
+}
+
+/// The same job with all parties as threads that share memory.
+fn in_process() -> Vec<f64> {
+    let schema = Arc::new(Bundle::Bcwd.schema(Coding::Natural));
+    let randomness = Randomness::seeded(SEED);
+    let provider = |(place, name): (usize, &&str)| {
+        let text = rows_of(place);
+        let reader = heda_learn::table::TableReader::new(&schema);
+        let (rows, _) = reader.read_csv(text.as_bytes(), "rows").unwrap();
+        let seed = heda_train::fresh_row_seed(&randomness.party(name)).unwrap();
+        let limit = heda_dp::account::Accountant::new("1.5".parse().unwrap());
+        LocalProvider {
+            name: (*name).to_owned(),
+            house: Box::new(OpenHouse::new(
+                Arc::new(rows),
+                Arc::clone(&schema),
+                seed,
+                limit,
+            )),
+        }
+    };
+    let providers: Vec<_> = NAMES.iter().enumerate().map(provider).collect();
+    let run = local::run(&spec(1), &providers, &randomness, &mut Quiet, None, false).unwrap();
+    run.outcome.fits[0].beta.clone()
+}
+
+#[test]
+fn sockets_train_the_same_model_as_memory_and_the_ledger_knows() {
+    let world = World::new();
+    let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
+    let patience = Duration::from_secs(30);
+    let job = world.job(1, world.remotes(&daemons), patience);
+    let outcome = world.run(job, "one", false).unwrap();
+    assert_eq!(outcome.fits[0].beta, in_process());
+    assert_eq!(world.spent(), [1_000_000_000; 3]);
+    drop(daemons);
+    for hospital in &world.hospitals {
+        let status = hospital.ledger().status("biopsies").unwrap();
+        assert_eq!(status.jobs[0].state, "finished");
+        assert_eq!(
+            status.jobs[0].iterations,
+            u64::from(outcome.fits[0].iterations)
+        );
+        let budget = hospital.ledger().budget("biopsies", "1.5".parse().unwrap());
+        assert!(budget.unwrap().releases[0].sha256.is_some());
+    }
+}
+
+#[test]
+fn a_second_job_beyond_the_budget_is_refused_in_words_and_noted() {
+    let world = World::new();
+    let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
+    let patience = Duration::from_secs(30);
+    let first = world.job(1, world.remotes(&daemons), patience);
+    world.run(first, "one", false).unwrap();
+    let second = world.job(2, world.remotes(&daemons), patience);
+    let refused = world.run(second, "two", false).unwrap_err();
+    assert!(
+        matches!(refused, NetworkJobError::Refused { .. }),
+        "{refused}"
+    );
+    assert!(
+        refused.to_string().contains("1 of 1.5 are spent"),
+        "{refused}"
+    );
+    assert_eq!(world.spent(), [1_000_000_000; 3]);
+    let status = world
+        .hospitals
+        .iter()
+        .map(|h| h.ledger().status("biopsies").unwrap());
+    assert!(status.map(|s| s.refusals.len()).sum::<usize>() >= 1);
+}
+
+#[test]
+fn a_provider_that_restarts_in_the_middle_changes_nothing() {
+    let world = World::new();
+    let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
+    // The data user reaches hospital c over a line that can be moved to its next daemon.
+    let line = MovableLine::start(daemons[2].address);
+    let mut remotes = world.remotes(&daemons);
+    remotes[2].address = line.address.to_string();
+    let mut job = world.job(1, remotes, Duration::from_secs(60));
+    let daemons = Mutex::new(daemons);
+    let (send, receive) = std::sync::mpsc::channel();
+    let send = Mutex::new(send);
+    job.listener = Arc::new(move |notice| {
+        if matches!(notice, Notice::Iteration { done: 3, .. }) {
+            let _ = send.lock().unwrap().send(());
+        }
+    });
+    std::thread::scope(|scope| {
+        let (hospital, line, daemons) = (&world.hospitals[2], &line, &daemons);
+        scope.spawn(move || {
+            receive.recv().unwrap();
+            line.cut();
+            let next = hospital.serve();
+            line.lead_to(next.address);
+            daemons.lock().unwrap().push(next);
+            // Nobody listens for the second third iteration, if there is one.
+            drop(receive);
+        });
+        let outcome = world.run(job, "one", false).unwrap();
+        assert_eq!(outcome.fits[0].beta, in_process());
+    });
+    assert_eq!(world.spent(), [1_000_000_000; 3]);
+}
+
+#[test]
+fn a_lost_provider_is_named_and_the_job_resumes_without_it() {
+    let world = World::new();
+    let mut daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
+    let line = MovableLine::start(daemons[2].address);
+    let mut remotes = world.remotes(&daemons);
+    remotes[2].address = line.address.to_string();
+    let mut job = world.job(1, remotes.clone(), Duration::from_secs(2));
+    let line = Arc::new(line);
+    let cutter = Arc::clone(&line);
+    job.listener = Arc::new(move |notice| {
+        if matches!(notice, Notice::Iteration { done: 3, .. }) {
+            cutter.cut();
+        }
+    });
+    let lost = world.run(job, "one", false).unwrap_err();
+    assert!(
+        matches!(&lost, NetworkJobError::Lost { provider, .. } if provider == "c"),
+        "{lost}"
+    );
+    let mut job = world.job(1, remotes, Duration::from_secs(2));
+    job.on_loss = OnLoss::Continue;
+    let outcome = world.run(job, "one", true).unwrap();
+    assert_eq!(outcome.providers.len(), 2);
+    assert_eq!(world.spent(), [1_000_000_000; 3]);
+    daemons.clear();
+}
