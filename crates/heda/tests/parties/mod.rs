@@ -46,7 +46,7 @@ pub(crate) fn schema_text() -> String {
 }
 
 /// A port that was free a moment ago, so that a daemon can come back to it.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port()
 }
@@ -58,9 +58,21 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) fn start(config: &Path) -> Self {
-        let mut child = heda()
-            .args(["provider", "serve", "--config"])
-            .arg(config)
+        let mut command = heda();
+        command.args(["provider", "serve", "--config"]).arg(config);
+        Self::spawn(command)
+    }
+
+    /// A daemon by a whole command line.
+    pub(crate) fn start_as(command: &[&str], folder: &Path) -> Self {
+        let mut daemon = heda();
+        daemon.args(command).current_dir(folder);
+        Self::spawn(daemon)
+    }
+
+    /// A command that becomes a daemon; waits until it listens.
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -80,11 +92,37 @@ impl Daemon {
 
     /// SIGTERM, and how it ended.
     pub(crate) fn terminate(mut self) -> std::process::ExitStatus {
-        let pid = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-TERM", &pid]).status();
-        assert!(sent.unwrap().success());
+        signal("-TERM", self.child.id());
         self.child.wait().unwrap()
     }
+}
+
+/// Sends a signal to a process.
+pub(crate) fn signal(name: &str, process: u32) {
+    let sent = Command::new("kill")
+        .args([name, &process.to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+/// Runs a command to its end; `watch` sees every line of stderr as it comes.
+pub(crate) fn watched(mut command: Command, mut watch: impl FnMut(&str, &mut Child)) -> Output {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stderr = child.stderr.take().unwrap();
+    let mut heard = String::new();
+    for line in BufReader::new(stderr).lines() {
+        let line = line.unwrap();
+        watch(&line, &mut child);
+        heard += &line;
+        heard.push('\n');
+    }
+    let mut output = child.wait_with_output().unwrap();
+    output.stderr = heard.into_bytes();
+    output
 }
 
 impl Drop for Daemon {
@@ -228,25 +266,9 @@ impl World {
         &self,
         out: &str,
         resume: bool,
-        mut watch: impl FnMut(&str, &mut Child),
+        watch: impl FnMut(&str, &mut Child),
     ) -> Output {
-        let mut command = self.train_command(out, resume);
-        let mut child = command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let stderr = child.stderr.take().unwrap();
-        let mut heard = String::new();
-        for line in BufReader::new(stderr).lines() {
-            let line = line.unwrap();
-            watch(&line, &mut child);
-            heard += &line;
-            heard.push('\n');
-        }
-        let mut output = child.wait_with_output().unwrap();
-        output.stderr = heard.into_bytes();
-        output
+        watched(self.train_command(out, resume), watch)
     }
 
     pub(crate) fn model(&self, out: &str) -> serde_json::Value {
