@@ -15,6 +15,7 @@ use heda_crypto::random::Randomness;
 use heda_train::error::{JobError, PeerProblem};
 use heda_train::job::{self, Checkpoint, JobSpec, Link, Observer, Outcome};
 use heda_train::proposal::Ranking;
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
@@ -34,6 +35,8 @@ pub enum Notice {
     },
     /// A phase begins.
     Phase(&'static str),
+    /// How many features are encrypted was chosen, for this reason.
+    Split(String),
     /// An iteration is done.
     Iteration {
         /// In all so far.
@@ -140,12 +143,11 @@ impl NetworkJob {
         state: &mut StateFile,
         stop: &StopSignal,
     ) -> Result<Outcome, NetworkJobError> {
-        for lost in state.state().lost.clone() {
-            self.providers
-                .retain(|provider| provider.peer.label != lost);
-        }
         if !state.state().lost.is_empty() {
             self.keep_order(state.state().checkpoint.as_ref());
+        }
+        for lost in state.state().lost.clone() {
+            self.forget(&lost)?;
         }
         let mut waiting: Option<Instant> = None;
         loop {
@@ -184,11 +186,33 @@ impl NetworkJob {
                 cause: loss.cause,
             });
         }
-        state.leave_behind(&loss.provider)?;
-        self.providers
-            .retain(|provider| provider.peer.label != loss.provider);
         self.keep_order(state.state().checkpoint.as_ref());
+        self.forget(&loss.provider)?;
+        state.leave_behind(&loss.provider)?;
         (self.listener)(Notice::LeftBehind(loss.provider));
+        Ok(())
+    }
+
+    /// Takes a provider off the list. One that was to rank the features cannot be spared before
+    /// it has done so.
+    fn forget(&mut self, name: &str) -> Result<(), NetworkJobError> {
+        let labels = self.providers.iter().map(|provider| &provider.peer.label);
+        let Some(place) = labels.into_iter().position(|label| label == name) else {
+            return Ok(());
+        };
+        if let Ranking::Chosen { chooser, .. } = &mut self.spec.ranking {
+            match place.cmp(chooser) {
+                Ordering::Less => *chooser -= 1,
+                Ordering::Greater => {}
+                Ordering::Equal => {
+                    return Err(NetworkJobError::Lost {
+                        provider: name.to_owned(),
+                        cause: "it was to rank the features".to_owned(),
+                    });
+                }
+            }
+        }
+        self.providers.remove(place);
         Ok(())
     }
 
@@ -346,6 +370,10 @@ struct Keeper<'a> {
 impl Observer for Keeper<'_> {
     fn phase(&mut self, name: &'static str) {
         (self.listener)(Notice::Phase(name));
+    }
+
+    fn split_chosen(&mut self, reason: &str) {
+        (self.listener)(Notice::Split(reason.to_owned()));
     }
 
     fn iteration(&mut self, done: u32, at_most: u32, norm: Option<f64>) {

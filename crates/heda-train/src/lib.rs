@@ -2,6 +2,7 @@
 
 mod codec;
 pub mod error;
+pub mod estimate;
 pub mod histogram;
 pub mod house;
 pub mod job;
@@ -11,6 +12,7 @@ pub mod negotiation;
 pub mod paper;
 mod parallel;
 pub mod proposal;
+mod release;
 mod rows;
 
 pub use rows::fresh_row_seed;

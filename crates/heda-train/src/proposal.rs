@@ -99,6 +99,13 @@ pub enum Ranking {
         /// By which method.
         method: Method,
     },
+    /// One provider scores its rows and sends the order that follows, without the scores.
+    Chosen {
+        /// By which method.
+        method: Method,
+        /// Its place among the providers of the job.
+        chooser: usize,
+    },
     /// The order is given, best first; nothing is read from data.
     Given {
         /// Names of all features.
@@ -238,7 +245,16 @@ impl Proposal {
                 return Err(BadProposal::Range { what, got, allowed });
             }
         }
-        Ok(())
+        match self.ranking {
+            Ranking::Chosen { chooser, .. } if chooser >= self.identities.len() => {
+                Err(BadProposal::Range {
+                    what: "the place of the provider that ranks the features",
+                    got: chooser as u64,
+                    allowed: "that of a provider of the job",
+                })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -9,14 +9,18 @@ use heda_learn::data::Dataset;
 use heda_learn::fixed::Precision;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings, safe_rate};
+use heda_learn::partition::Partition;
 use heda_learn::schema::Schema;
 use heda_learn::score;
 use heda_train::error::JobError;
-use heda_train::job::{self, Checkpoint, Choice, JobSpec, Link, Observer, Outcome, Quiet};
+use heda_train::job::{
+    self, Checkpoint, Choice, IotaChooser, JobSpec, Known, Link, Observer, Outcome, Quiet,
+};
 use heda_train::local::{self, Parts};
 use heda_train::proposal::{Engine, JobId, Ranking, Spending};
 use rand_core::Rng;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn schema(classes: &[&str]) -> Arc<Schema> {
@@ -117,8 +121,9 @@ impl Observer for StopAfter {
 fn a_resumed_run_ends_where_the_uninterrupted_one_does() {
     let spec = spec(&TWO, lbfgs(8));
     let whole = run_with(&spec, two_parts(), &mut Quiet, None).unwrap();
+    // After the split and three iterations.
     let mut observer = StopAfter {
-        left: 3,
+        left: 4,
         kept: None,
     };
     let stopped = run_with(&spec, two_parts(), &mut observer, None).unwrap_err();
@@ -134,6 +139,117 @@ fn a_resumed_run_ends_where_the_uninterrupted_one_does() {
     };
     let refused = run_with(&other, two_parts(), &mut Quiet, Some(checkpoint)).unwrap_err();
     assert!(refused.to_string().contains("another job"), "{refused}");
+}
+
+/// Rows whose class follows the second feature, so that their order of features is the other one.
+fn mirrored(count: usize, seed: u64) -> Dataset {
+    let data = rows(count, &TWO, seed);
+    let values = data
+        .values()
+        .chunks_exact(2)
+        .flat_map(|row| [row[1], row[0]]);
+    let (values, labels) = (values.collect(), data.labels().to_vec());
+    Dataset::new(
+        data.features().to_vec(),
+        values,
+        labels,
+        data.classes().to_vec(),
+    )
+    .unwrap()
+}
+
+#[test]
+fn one_provider_may_choose_the_order_and_sends_no_scores() {
+    let randomness = Randomness::seeded(5);
+    for (chooser, first) in [(0, 0), (1, 1)] {
+        let spec = JobSpec {
+            ranking: Ranking::Chosen {
+                method: score::Method::KruskalWallis,
+                chooser,
+            },
+            ..spec(&TWO, lbfgs(2))
+        };
+        let parts = vec![rows(60, &TWO, 1), mirrored(80, 2)];
+        let parts = Parts::new(parts, &randomness).unwrap();
+        let houses = parts.houses(&schema(&TWO), "1000".parse().unwrap());
+        let run = local::run(&spec, &houses, &randomness, &mut Quiet, None, true).unwrap();
+        assert_eq!(run.outcome.ranking, [(first, None), (1 - first, None)]);
+        assert_eq!(
+            run.outcome.ranked_by,
+            format!("provider-{} alone, by kw", chooser + 1)
+        );
+        for (place, provider) in run.outcome.providers.iter().enumerate() {
+            // Two bytes a feature after the fingerprint of the schema; scores would be six.
+            let scores = provider.view.iter().filter(|message| message.tag == 0x04);
+            let lengths: Vec<usize> = scores.map(|message| message.body.len()).collect();
+            let expected: &[usize] = if place == chooser { &[32 + 4] } else { &[] };
+            assert_eq!(lengths, expected);
+        }
+    }
+    let nobody = JobSpec {
+        ranking: Ranking::Chosen {
+            method: score::Method::KruskalWallis,
+            chooser: 2,
+        },
+        ..spec(&TWO, lbfgs(2))
+    };
+    let refused = message(run_with(&nobody, two_parts(), &mut Quiet, None));
+    assert!(
+        refused.contains("the place of the provider that ranks"),
+        "{refused}"
+    );
+}
+
+/// Chooses the number of features that it was made with, and counts how often it was asked.
+#[derive(Debug)]
+struct Chooser {
+    iota: usize,
+    asked: AtomicUsize,
+}
+
+impl IotaChooser for Chooser {
+    fn choose(&self, known: Known<'_>) -> Result<Partition, String> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(known.rows, [60, 80]);
+        assert_eq!(known.features.len(), 2);
+        Partition::exactly(known.ranking, self.iota).map_err(|e| e.to_string())
+    }
+}
+
+#[test]
+fn a_chosen_split_is_kept_before_anyone_hears_it_and_not_chosen_again() {
+    let chooser = Arc::new(Chooser {
+        iota: 1,
+        asked: AtomicUsize::new(0),
+    });
+    let spec = JobSpec {
+        choice: Choice::Auto(Arc::clone(&chooser) as Arc<dyn IotaChooser>),
+        ..spec(&TWO, lbfgs(4))
+    };
+    let mut observer = StopAfter {
+        left: 1,
+        kept: None,
+    };
+    let stopped = run_with(&spec, two_parts(), &mut observer, None).unwrap_err();
+    assert!(matches!(stopped, JobError::Interrupted));
+    let checkpoint: Checkpoint = serde_json::from_str(&observer.kept.unwrap()).unwrap();
+    assert_eq!((checkpoint.iteration, checkpoint.optimisers.len()), (0, 0));
+    assert_eq!(checkpoint.split.encrypted, [0]);
+    let resumed = run_with(&spec, two_parts(), &mut Quiet, Some(checkpoint)).unwrap();
+    assert_eq!(chooser.asked.load(Ordering::Relaxed), 1);
+    let whole = run_with(&spec, two_parts(), &mut Quiet, None).unwrap();
+    assert_eq!(chooser.asked.load(Ordering::Relaxed), 2);
+    assert_eq!(resumed.fits[0].beta, whole.fits[0].beta);
+    assert!(whole.split_reason.unwrap().contains("the best 1 of 2"));
+    let too_many = JobSpec {
+        choice: Choice::Auto(Arc::new(Chooser {
+            iota: 3,
+            asked: AtomicUsize::new(0),
+        })),
+        ..spec
+    };
+    let refused = message(run_with(&too_many, two_parts(), &mut Quiet, None));
+    assert!(refused.contains("cannot encrypt 3 features"), "{refused}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A whole job on this machine with a bundled data set: what `demo` and the experiments run.
 
 use crate::failure::{Failure, Kind};
+use crate::planning::AutoIota;
 use crate::summary::{About, Controls, Summary};
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
@@ -11,8 +12,9 @@ use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
 use heda_learn::metrics::Confusion;
 use heda_learn::model::{Model, Provenance};
-use heda_learn::optimise::Settings;
+use heda_learn::optimise::{Method as Optimise, Settings};
 use heda_learn::oracle::{TrainConfig, score, train};
+use heda_learn::partition::Goal;
 use heda_learn::schema::Schema;
 use heda_learn::score::Method;
 use heda_learn::split::shuffle;
@@ -24,10 +26,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Held-out share of every provider's rows, in thousandths.
-const HOLDOUT_PERMILLE: u32 = 200;
+pub(crate) const HOLDOUT_PERMILLE: u32 = 200;
 /// Gradients carry the noise of rounding; below this mean gradient there is nothing to gain.
 const TOLERANCE: f64 = 1e-3;
 const MAX_ITERATIONS: u32 = 40;
+/// Engine `paper` trains as the paper did on its first data set: 63 steps on about 32 rows each.
+const PAPER_ITERATIONS: u32 = 63;
+const PAPER_BATCH_ROWS: usize = 32;
+const PAPER_RATE: f64 = 2.0;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -37,6 +43,8 @@ pub(crate) struct LocalJob {
     pub(crate) providers: usize,
     /// None: half of the features, rounded up.
     pub(crate) iota: Option<usize>,
+    /// What ι is chosen for, instead.
+    pub(crate) goal: Option<Goal>,
     pub(crate) engine: Engine,
     pub(crate) key_bits: u32,
     pub(crate) method: Method,
@@ -59,6 +67,21 @@ pub(crate) enum Rest {
 pub(crate) struct Finished {
     pub(crate) summary: Summary,
     pub(crate) model: Model,
+}
+
+/// The paper's way to train so many rows: plain descent on small batches.
+pub(crate) fn paper_settings(training_rows: usize) -> Settings {
+    Settings {
+        method: Optimise::Descent {
+            rate: PAPER_RATE,
+            minimum_rate: 0.0,
+            decay: 0.0,
+            batches: (training_rows / PAPER_BATCH_ROWS).max(1),
+        },
+        l2: 0.0,
+        tolerance: 0.0,
+        max_iterations: PAPER_ITERATIONS,
+    }
 }
 
 /// Exit codes of a job's failure.
@@ -90,7 +113,11 @@ impl LocalJob {
         let parts = self.parts(data)?;
         let parts = Parts::new(parts, &self.randomness).map_err(|e| bug(&e))?;
         let schema = Arc::new(self.bundle.schema(self.coding));
-        let spec = self.spec(&schema, data.rows())?;
+        let mut spec = self.spec(&schema, data.rows())?;
+        if let Some(goal) = self.goal {
+            let randomness = self.randomness.party("estimate");
+            spec = AutoIota::put_into(spec, goal, Some(data), &randomness);
+        }
         let limit = Epsilon::from_billionths(heda_dp::epsilon::LARGEST * 1_000_000_000)
             .map_err(|e| bug(&e))?;
         let (training, held_out) = parts.rows(HOLDOUT_PERMILLE);
@@ -149,9 +176,14 @@ impl LocalJob {
         let features = schema.columns().len();
         let iota = self.iota.unwrap_or(features.div_ceil(2));
         let training = rows - rows * HOLDOUT_PERMILLE as usize / 1000;
-        let mut settings = Settings::lbfgs(1.0 / training as f64);
-        settings.tolerance = TOLERANCE;
-        settings.max_iterations = MAX_ITERATIONS;
+        let settings = match self.engine {
+            Engine::Lookup => Settings {
+                tolerance: TOLERANCE,
+                max_iterations: MAX_ITERATIONS,
+                ..Settings::lbfgs(1.0 / training as f64)
+            },
+            Engine::Paper => paper_settings(training),
+        };
         let job = local::fresh_job_id(&self.randomness).map_err(|e| Failure::new(Kind::Bug, e))?;
         Ok(JobSpec {
             job,
@@ -168,7 +200,9 @@ impl LocalJob {
             },
             choice: Choice::Best(iota),
             spending: match &self.rest {
-                Rest::Publish(spending) if iota < features => Some(spending.clone()),
+                Rest::Publish(spending) if iota < features || self.goal.is_some() => {
+                    Some(spending.clone())
+                }
                 _ => None,
             },
             key_bits: self.key_bits,

@@ -4,6 +4,7 @@ mod commands;
 mod failure;
 mod local_job;
 mod output;
+mod planning;
 mod plot;
 mod progress;
 mod report;

@@ -1,6 +1,8 @@
 //! Files and results: nothing half written, and one JSON object when asked.
 
 use crate::failure::{Failure, Kind};
+use heda_train::paper::leaks;
+use heda_train::proposal::Engine;
 use std::io::Write;
 use std::path::Path;
 
@@ -47,5 +49,13 @@ pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
 pub(crate) fn warn(lines: impl IntoIterator<Item = String>) {
     for line in lines {
         eprintln!("heda: note: {line}");
+    }
+}
+
+/// Says what an engine gives away, before it does.
+pub(crate) fn warn_of_leaks(engine: Engine) {
+    if engine == Engine::Paper {
+        eprintln!("heda: engine paper protects little and is here for comparison:");
+        leaks().iter().for_each(|leak| eprintln!("  - {leak}"));
     }
 }

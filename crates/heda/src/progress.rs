@@ -51,6 +51,13 @@ impl Observer for Progress {
         }
     }
 
+    fn split_chosen(&mut self, reason: &str) {
+        match self.plain {
+            true => eprintln!("{reason}"),
+            false => self.bar.println(reason),
+        }
+    }
+
     fn iteration(&mut self, done: u32, at_most: u32, norm: Option<f64>) {
         self.show_iterations(at_most);
         self.bar.set_position(u64::from(done));

@@ -179,7 +179,11 @@ fn features(summary: &Summary) -> String {
     let key = "<p class=\"key\"><span class=\"good\"></span> encrypted \
                <span class=\"other\"></span> published with noise \
                <span class=\"rest\"></span> left out</p>\n";
-    let left = key.to_owned() + &bars("Share of the agreed scores", &drawn, None);
+    let mut words = format!("Ranked by {}.", summary.ranked_by);
+    if let Some(reason) = &summary.split_reason {
+        words += &format!(" Chosen automatically: {reason}.");
+    }
+    let left = element("p", &words) + key + &bars("Share of the agreed scores", &drawn, None);
     let right = table("Protection", &["feature", "protection", "ε"], &rows);
     section(
         "Features by score and protection",

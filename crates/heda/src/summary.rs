@@ -5,6 +5,7 @@ use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
 use heda_train::histogram::Histogram;
 use heda_train::job::{Outcome, PhaseTime, ProviderSummary, Revealed};
+use heda_train::paper::leaks;
 use heda_train::proposal::Engine;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -35,6 +36,10 @@ pub(crate) struct Summary {
     pub(crate) bytes: Bytes,
     pub(crate) us_per_row_iteration: f64,
     pub(crate) revealed: Revealed,
+    /// Whose ranking of the features it is.
+    pub(crate) ranked_by: String,
+    /// Why so many were encrypted, if that was chosen.
+    pub(crate) split_reason: Option<String>,
     pub(crate) features_by_rank: Vec<RankedFeature>,
     pub(crate) phases: Vec<Phase>,
     pub(crate) parties: Vec<Party>,
@@ -168,6 +173,8 @@ impl Summary {
             },
             us_per_row_iteration: 1e6 * training / (rows as f64 * f64::from(iterations.max(1))),
             revealed: outcome.revealed,
+            ranked_by: outcome.ranked_by.clone(),
+            split_reason: outcome.split_reason.clone(),
             features_by_rank: ranked(outcome, about.feature_names),
             phases: phases(outcome),
             parties: parties(outcome),
@@ -287,8 +294,16 @@ impl Summary {
                 feature.name, feature.protection
             )
         };
-        let heading = "Features, best first: share of the scores, protection".to_owned();
+        let heading = format!(
+            "Features, best first, ranked by {}: share of the scores, protection",
+            self.ranked_by
+        );
+        let reason = self
+            .split_reason
+            .iter()
+            .map(|reason| format!("  ({reason})"));
         std::iter::once(heading)
+            .chain(reason)
             .chain(self.features_by_rank.iter().map(line))
             .collect()
     }
@@ -298,6 +313,8 @@ impl Summary {
         let revealed = &self.revealed;
         let whose = if revealed.summed {
             "summed over all providers"
+        } else if self.providers > 1 {
+            "of each provider on its own"
         } else {
             "of the only provider, unmasked because there is nobody to add up with"
         };
@@ -311,12 +328,9 @@ impl Summary {
             Engine::Lookup => {
                 "The providers learned nothing about the model or each other's rows: every number \
                  that they decrypted was masked uniformly."
+                    .to_owned()
             }
-            Engine::Paper => {
-                "Engine paper leaks: the data user can read every encrypted cell from the \
-                 deterministic RSA ciphertexts, and providers see blinded scores whose size says \
-                 something about the model."
-            }
+            Engine::Paper => format!("Engine paper leaks. {}", leaks().join(" ")),
         };
         let published = match self.epsilon_total {
             Some(epsilon) => format!(

@@ -209,6 +209,10 @@ fn the_guide_leads_from_nothing_to_a_finished_job_and_beyond() {
                 assert!(text.contains("verdict: allowed"), "{text}");
             }
             ["provider", "serve", ..] => hosts.serve_all(&command),
+            ["plan", ..] => {
+                let text = good(&command, &hosts.university());
+                assert!(text.contains("3000 rows of 3 providers"), "{text}");
+            }
             ["train", .., "--resume"] => {
                 good(&command, &hosts.university());
             }
@@ -229,7 +233,7 @@ fn the_guide_leads_from_nothing_to_a_finished_job_and_beyond() {
         }
         ran += 1;
     }
-    assert_eq!(ran, 11);
+    assert_eq!(ran, 12);
     assert!(hosts.university().join("result/model.json").exists());
     assert!(hosts.university().join("again/model.json").exists());
     for daemon in hosts.daemons.drain(..) {

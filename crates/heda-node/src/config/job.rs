@@ -1,6 +1,6 @@
 //! `job.toml`: what a data user wants trained, with whom, and at which price in privacy.
 
-use super::values::{Iota, Name, NotNegative, Seconds, Share};
+use super::values::{Iota, Name, NotNegative, Positive, Seconds, Share};
 use super::{ConfigError, beside, read, repeated};
 use crate::client::RemoteProvider;
 use crate::fingerprint::Fingerprint;
@@ -35,9 +35,18 @@ pub struct JobConfig {
     pub iota: Option<Iota>,
     /// Or which features are encrypted, by name; the others are published.
     pub encrypt: Option<Vec<String>>,
-    /// How features are ranked, when `iota` is a number.
+    /// What `iota = "auto"` aims at.
+    pub auto: Option<Auto>,
+    /// How features are ranked, unless `encrypt` or `order` says what is to be known.
     #[serde(default)]
     pub ranking: score::Method,
+    /// One provider whose own ranking counts for all, instead of the sum over everyone.
+    pub ranked_by: Option<Name>,
+    /// All features from best to worst, so that nothing is read from data to rank them.
+    pub order: Option<Vec<String>>,
+    /// Key size of engine `paper`.
+    #[serde(default = "default_key_bits")]
+    pub key_bits: u32,
     /// What publishing may cost, for all published columns of a row together. No default.
     pub epsilon: Option<Epsilon>,
     /// How columns are published.
@@ -71,6 +80,35 @@ pub struct JobConfig {
     /// With whom.
     #[serde(rename = "provider")]
     pub providers: Vec<ProviderEntry>,
+}
+
+/// What `iota = "auto"` aims at: one of both goals.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Auto {
+    /// Encrypt as much as fits into so many seconds on machines like this one.
+    pub within_seconds: Option<Positive>,
+    /// Encrypt as little as loses at most so many points of accuracy.
+    pub accuracy_loss: Option<NotNegative>,
+    /// Rows of the same schema that the data user may read, to estimate accuracy with.
+    pub sample: Option<PathBuf>,
+}
+
+impl Auto {
+    fn check(&self) -> Result<(), String> {
+        match (self.within_seconds, self.accuracy_loss, &self.sample) {
+            (Some(_), None, None) | (None, Some(_), Some(_)) => Ok(()),
+            (None, Some(_), None) => Err(
+                "[auto] `accuracy_loss` is estimated on rows that the data user may read: name \
+                 them as `sample`"
+                    .into(),
+            ),
+            (Some(_), None, Some(_)) => {
+                Err("[auto] `within_seconds` needs no `sample`; leave it out".into())
+            }
+            _ => Err("[auto] give either `within_seconds` or `accuracy_loss`".into()),
+        }
+    }
 }
 
 /// Which engine computes gradients.
@@ -144,6 +182,10 @@ fn default_engine() -> Engine {
     Engine::Lookup
 }
 
+fn default_key_bits() -> u32 {
+    2048
+}
+
 fn default_mechanism() -> Mechanism {
     Mechanism::Laplace
 }
@@ -177,6 +219,9 @@ impl JobConfig {
         config.identity = beside(path, &config.identity);
         config.schema = beside(path, &config.schema);
         config.authority = config.authority.map(|authority| beside(path, &authority));
+        if let Some(sample) = config.auto.as_mut().and_then(|auto| auto.sample.as_mut()) {
+            *sample = beside(path, sample);
+        }
         Ok(config)
     }
 
@@ -216,14 +261,35 @@ impl JobConfig {
         if self.encrypt.as_ref().is_some_and(Vec::is_empty) && self.epsilon.is_none() {
             return Err("nothing is encrypted, so everything is published: give `epsilon`".into());
         }
-        if matches!(self.iota, Some(Iota::Best(_))) && self.epsilon.is_none() {
+        if matches!(self.iota, Some(Iota::Best(_) | Iota::Auto)) && self.epsilon.is_none() {
             return Err(
                 "with `iota` below the number of features the others are published: give \
                  `epsilon`, or `iota = \"all\"` to publish nothing"
                     .into(),
             );
         }
-        Ok(())
+        match (&self.auto, self.iota == Some(Iota::Auto)) {
+            (Some(auto), true) => auto.check()?,
+            (None, false) => {}
+            (None, true) => return Err("`iota = \"auto\"` needs a goal under [auto]".into()),
+            (Some(_), false) => return Err("[auto] goes with `iota = \"auto\"` only".into()),
+        }
+        self.check_ranking()
+    }
+
+    fn check_ranking(&self) -> Result<(), String> {
+        if self.encrypt.is_some() && (self.order.is_some() || self.ranked_by.is_some()) {
+            return Err(
+                "`encrypt` names the features, so leave `order` and `ranked_by` out".into(),
+            );
+        }
+        match (&self.order, &self.ranked_by) {
+            (Some(_), Some(_)) => Err("give either `order` or `ranked_by`".into()),
+            (None, Some(name)) if !self.providers.iter().any(|p| p.name == *name) => Err(format!(
+                "`ranked_by` names {name}, which is no [[provider]]"
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// The held-out share in thousandths.
@@ -241,6 +307,8 @@ impl JobConfig {
                 Published::Named(open.cloned().collect())
             }
             (None, Some(Iota::Best(iota))) => Published::Any(features.saturating_sub(iota)),
+            // Chosen later: at worst everything is published.
+            (None, Some(Iota::Auto)) => Published::Any(features),
             _ => Published::Any(0),
         };
         // Without an epsilon nothing is published: what is not encrypted takes no part.
@@ -345,6 +413,59 @@ mod tests {
         assert!(load(&without).unwrap_err().contains("give `epsilon`"));
         let all = without.replacen("iota = 5", "iota = \"all\"", 1);
         assert_eq!(load(&all).unwrap().epsilon, None);
+    }
+
+    #[test]
+    fn a_number_of_features_may_be_chosen_for_one_goal() {
+        let auto = |goal: &str| {
+            let chosen = GOOD.replacen("iota = 5", "iota = \"auto\"", 1);
+            load(&chosen.replacen("[timeouts]", &format!("[auto]\n{goal}\n\n[timeouts]"), 1))
+        };
+        let within = auto("within_seconds = 60").unwrap();
+        assert_eq!(within.iota, Some(Iota::Auto));
+        let loss = auto("accuracy_loss = 1\nsample = \"public.csv\"").unwrap();
+        assert!(loss.auto.unwrap().sample.unwrap().is_absolute());
+        for (goal, word) in [
+            ("", "either `within_seconds` or `accuracy_loss`"),
+            ("within_seconds = 60\naccuracy_loss = 1", "either"),
+            ("accuracy_loss = 1", "name them as `sample`"),
+            (
+                "within_seconds = 6\nsample = \"public.csv\"",
+                "needs no `sample`",
+            ),
+            ("within_seconds = -1", "not a number above 0"),
+        ] {
+            let error = auto(goal).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
+        let without = GOOD.replacen("iota = 5", "iota = \"auto\"", 1);
+        assert!(load(&without).unwrap_err().contains("a goal under [auto]"));
+        let beside = GOOD.replacen("[timeouts]", "[auto]\nwithin_seconds = 60\n\n[timeouts]", 1);
+        assert!(
+            load(&beside)
+                .unwrap_err()
+                .contains("`iota = \"auto\"` only")
+        );
+    }
+
+    #[test]
+    fn a_ranking_comes_from_one_place() {
+        let with = |line: &str| load(&GOOD.replacen("ranking = \"kw\"", line, 1));
+        let chosen = with("ranking = \"chi2\"\nranked_by = \"hospital-b\"").unwrap();
+        assert_eq!(chosen.ranked_by.unwrap().as_str(), "hospital-b");
+        assert!(with("order = [\"b\", \"a\"]").unwrap().order.is_some());
+        for (line, word) in [
+            ("ranked_by = \"hospital-z\"", "which is no [[provider]]"),
+            (
+                "order = [\"a\"]\nranked_by = \"hospital-a\"",
+                "either `order`",
+            ),
+        ] {
+            let error = with(line).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
+        let named = GOOD.replacen("iota = 5", "encrypt = [\"a\"]\norder = [\"a\"]", 1);
+        assert!(load(&named).unwrap_err().contains("leave `order`"));
     }
 
     #[test]

@@ -148,47 +148,40 @@ pub enum Iota {
     All,
     /// This many, the best ones.
     Best(u64),
+    /// As many as the goal under `[auto]` asks for.
+    Auto,
 }
 
 impl<'de> Deserialize<'de> for Iota {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let word = WordOrNumber {
-            word: "all",
-            meaning: "`all` or a number of features",
-        };
-        let number = from.deserialize_any(word)?;
-        Ok(number.map_or(Self::All, Self::Best))
+        from.deserialize_any(IotaVisitor)
     }
 }
 
-/// Reads one certain word as `None`, or a number.
-struct WordOrNumber {
-    word: &'static str,
-    meaning: &'static str,
-}
+struct IotaVisitor;
 
-impl Visitor<'_> for WordOrNumber {
-    type Value = Option<u64>;
+impl Visitor<'_> for IotaVisitor {
+    type Value = Iota;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.meaning)
+        f.write_str("a number of features, `all` or `auto`")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Option<u64>, E> {
-        if text == self.word {
-            return Ok(None);
+    fn visit_str<E: Error>(self, text: &str) -> Result<Iota, E> {
+        match text {
+            "all" => Ok(Iota::All),
+            "auto" => Ok(Iota::Auto),
+            _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
         }
-        Err(E::custom(format!("expected {}", self.meaning)))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Option<u64>, E> {
-        Ok(Some(number))
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Iota, E> {
+        Ok(Iota::Best(number))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Option<u64>, E> {
-        let number = u64::try_from(number);
-        number
-            .map(Some)
-            .map_err(|_| E::custom(format!("expected {}", self.meaning)))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Iota, E> {
+        u64::try_from(number)
+            .map(Iota::Best)
+            .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
     }
 }

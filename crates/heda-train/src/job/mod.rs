@@ -5,12 +5,13 @@
 mod outcome;
 mod paper;
 mod provider;
+mod ranking;
 mod spec;
 mod user;
 
 pub use outcome::{ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Quiet, Revealed};
 pub use provider::{Provider, Served};
-pub use spec::{Checkpoint, Choice, JobSpec};
+pub use spec::{Checkpoint, Choice, IotaChooser, JobSpec, Known};
 pub use user::{Link, run};
 
 /// Tags of the job's own messages, in wire order.

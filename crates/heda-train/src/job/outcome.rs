@@ -16,11 +16,14 @@ pub trait Observer {
     /// A phase begins.
     fn phase(&mut self, _name: &'static str) {}
 
+    /// The number of encrypted features was chosen, for this reason.
+    fn split_chosen(&mut self, _reason: &str) {}
+
     /// An iteration is done: so many in all so far, of at most so many, and the gradient's norm.
     fn iteration(&mut self, _done: u32, _at_most: u32, _norm: Option<f64>) {}
 
-    /// The state after an iteration, to be kept before the next one begins. An error stops the
-    /// job; `Ok(false)` stops it in good order.
+    /// The state after the split and after each iteration, to be kept before the job goes on. An
+    /// error stops the job; `Ok(false)` stops it in good order.
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String>;
 }
 
@@ -95,8 +98,12 @@ pub struct Revealed {
 pub struct Outcome {
     /// Features best first with their agreed score (none if the ranking was given).
     pub ranking: Vec<(usize, Option<f64>)>,
+    /// Whose ranking it is, in words.
+    pub ranked_by: String,
     /// Which were encrypted, published, dropped.
     pub split: Split,
+    /// Why so many features were encrypted, if that was chosen.
+    pub split_reason: Option<String>,
     /// The models.
     pub fits: Vec<ClassFit>,
     /// The providers.

@@ -5,27 +5,22 @@ use crate::codec::{from_json, hex, to_json, unhex};
 use crate::error::{Blame, PeerProblem, ServeError};
 use crate::house::{Admission, House, Refusal, SMALLEST_BATCH};
 use crate::lookup::{Columns, HELD_OUT_LIMIT, LookupProvider, Question};
-use crate::negotiation::{self, NegotiationError};
+use crate::negotiation;
 use crate::paper::{PaperProvider, ProviderKeys, Shape};
 use crate::proposal::{
     Acceptance, CONTROL_LIMIT, Command, Engine, Proposal, Ranking, Spending, Split,
 };
-use crate::rows::{RowOrder, domain, on_grid, release_from_bytes, release_to_bytes, to_publish};
+use crate::release::{Offer, overwrite};
+use crate::rows::{RowOrder, on_grid};
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use heda_blocks::channel::Channel;
 use heda_blocks::lookup::TableReader;
 use heda_crypto::lattice::SecretKey;
 use heda_crypto::masking::{ANNOUNCEMENT_BYTES, MaskSetup, Masks, Roster};
 use heda_crypto::random::Randomness;
-use heda_dp::account::{Charge, ColumnCharge, Mechanism};
-use heda_dp::auto::automatic_epsilon;
-use heda_dp::epsilon::Epsilon;
-use heda_dp::points::Points;
-use heda_dp::{budget, laplace};
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::fixed::Precision;
 use heda_learn::gradient::Batch;
-use heda_learn::schema::Schema;
 use heda_learn::score::Method;
 
 /// A provider that serves one job over one channel.
@@ -136,10 +131,16 @@ impl Provider<'_> {
         mut masks: Masks,
     ) -> Result<(Masks, Split), ServeError> {
         channel.enter_phase("score");
-        if let Ranking::Agreed { method } = proposal.ranking {
+        if let Some((method, alone)) = self.ranking_part(proposal, &masks) {
             let training = admission.data.select_rows(&order.training);
-            let message = scores(proposal, &admission.schema, method, &training, &mut masks)
-                .map_err(|e| ServeError::Refused(e.to_string()))?;
+            let schema = &admission.schema;
+            let question = negotiation::Question::new(schema, method, proposal.job.seed());
+            let provider = negotiation::Provider::asked(&question.to_bytes(), schema);
+            let message = provider.and_then(|provider| match alone {
+                true => provider.choose(&training),
+                false => provider.contribute(&training, &mut masks),
+            });
+            let message = message.map_err(|e| ServeError::Refused(e.to_string()))?;
             channel.send(tag::SCORES, &message)?;
         }
         let split: Split =
@@ -155,6 +156,19 @@ impl Provider<'_> {
         let agreed = self.house.agree_split(proposal.job, &split);
         agreed.map_err(refused)?;
         Ok((masks, split))
+    }
+
+    /// Step J4: the method by which this provider scores, and whether it sends its order alone
+    /// because it chooses for all or has nobody to hide among.
+    fn ranking_part(&self, proposal: &Proposal, masks: &Masks) -> Option<(Method, bool)> {
+        match proposal.ranking {
+            Ranking::Given { .. } => None,
+            Ranking::Agreed { method } => Some((method, masks.is_alone())),
+            Ranking::Chosen { method, chooser } => {
+                let own = hex(self.identity.verifying_key().as_bytes());
+                (proposal.identities.get(chooser) == Some(&own)).then_some((method, true))
+            }
+        }
     }
 
     /// Step J6: the rows that take part, with the published columns as they were published.
@@ -201,42 +215,26 @@ impl Provider<'_> {
     ) -> Result<(), ServeError> {
         let bits = proposal.value_bits;
         let open: Vec<&Feature> = prepared.open_features().collect();
-        let specs: Vec<_> = open.iter().map(|feature| domain(feature, bits)).collect();
-        let values: Vec<Vec<u32>> = open
-            .iter()
-            .map(|f| to_publish(&prepared.grid, width, &f.columns))
-            .collect();
-        let charge = charge(spending, &open, &values)?;
+        let offer =
+            Offer::new(open, &prepared.grid, width, bits, spending).map_err(ServeError::Refused)?;
         let mut rng = self.randomness.fork("release noise", 0)?;
-        let ready =
-            laplace::prepare(&specs, &values).map_err(|e| ServeError::House(e.to_string()))?;
-        let mut ready = Some(ready);
         let mut make = |receipt| {
-            let ready = ready
-                .take()
-                .ok_or_else(|| Refusal("a release was made twice".into()))?;
-            let released = ready
-                .release(receipt, &mut rng)
-                .map_err(|e| Refusal(e.to_string()))?;
-            Ok(release_to_bytes(released.columns()))
+            let bytes = offer.release(receipt, &mut rng);
+            bytes.map_err(Refusal)
         };
+        let charge = offer.charge();
         let bytes = self
             .house
             .release(proposal.job, charge.clone(), &mut make)
             .map_err(refused)?;
         let rows = prepared.labels.len();
-        let noisy = release_from_bytes(&bytes, &open, rows, bits)
+        let noisy = offer
+            .read(&bytes, rows)
             .map_err(|e| ServeError::House(format!("the stored release is damaged: {e}")))?;
-        channel.send(tag::CHARGE, &to_json(&charge).blame("charge")?)?;
+        channel.send(tag::CHARGE, &to_json(charge).blame("charge")?)?;
         channel.send(tag::RELEASE, &bytes)?;
         let columns = Columns::new(&prepared.features, &prepared.published).open;
-        for (row, cells) in prepared.grid.chunks_exact_mut(width).enumerate() {
-            let cells_of_row = &noisy[row * columns.len()..][..columns.len()];
-            columns
-                .iter()
-                .zip(cells_of_row)
-                .for_each(|(&j, &x)| cells[j] = x);
-        }
+        overwrite(&mut prepared.grid, width, &columns, &noisy);
         Ok(())
     }
 
@@ -405,22 +403,6 @@ pub(super) fn taking_part(split: &Split) -> (Vec<usize>, Vec<bool>) {
     (chosen, published)
 }
 
-/// Step J4: masked shares, or the order alone when there is nobody to hide among.
-fn scores(
-    proposal: &Proposal,
-    schema: &Schema,
-    method: Method,
-    training: &Dataset,
-    masks: &mut Masks,
-) -> Result<Vec<u8>, NegotiationError> {
-    let question = negotiation::Question::new(schema, method, proposal.job.seed());
-    let provider = negotiation::Provider::asked(&question.to_bytes(), schema)?;
-    match masks.is_alone() {
-        true => provider.choose(training),
-        false => provider.contribute(training, masks),
-    }
-}
-
 /// The providers of the job as the proposal names them.
 fn roster(proposal: &Proposal) -> Result<Roster, ServeError> {
     let bad = |reason: String| PeerProblem::message("proposal", reason);
@@ -509,39 +491,4 @@ fn check_rows(
         }
     }
     Ok(())
-}
-
-/// The paper's Algorithm 1 on the values to be published. A column for which it gives no ε (all
-/// values distinct or all equal) is an error that names the column by number.
-fn automatic(values: &[Vec<u32>]) -> Result<Vec<Epsilon>, String> {
-    let rows = values.first().map_or(0, Vec::len);
-    let by_row = (0..rows).flat_map(|row| values.iter().map(move |column| f64::from(column[row])));
-    let points = Points::new(values.len(), by_row.collect()).map_err(|e| e.to_string())?;
-    Ok(automatic_epsilon(&points)
-        .map_err(|e| e.to_string())?
-        .columns()
-        .to_vec())
-}
-
-/// ε column by column.
-fn charge(
-    spending: &Spending,
-    features: &[&Feature],
-    values: &[Vec<u32>],
-) -> Result<Charge, ServeError> {
-    let refuse = |e: &dyn std::fmt::Display| ServeError::Refused(e.to_string());
-    let epsilons = match spending {
-        Spending::Total(total) => {
-            budget::split_equally(*total, features.len()).map_err(|e| refuse(&e))?
-        }
-        Spending::Automatic => automatic(values).map_err(|e| refuse(&e))?,
-    };
-    let columns = features
-        .iter()
-        .zip(epsilons)
-        .map(|(feature, epsilon)| ColumnCharge {
-            name: feature.name.clone(),
-            epsilon,
-        });
-    Charge::new(Mechanism::Laplace, columns.collect()).map_err(|e| refuse(&e))
 }

@@ -2,21 +2,44 @@
 
 use crate::error::JobError;
 use crate::proposal::{Engine, JobId, PROTOCOL_VERSION, Proposal, Ranking, Spending, Split};
+use heda_learn::data::Feature;
 use heda_learn::fixed::Precision;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Optimiser, Settings};
+use heda_learn::partition::Partition;
 use heda_learn::schema::Schema;
+use heda_learn::score;
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 
 /// Which features are encrypted.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone)]
 pub enum Choice {
     /// The best ι of the ranking.
     Best(usize),
     /// These, by name, whatever the ranking says.
     Named(Vec<String>),
+    /// The best ι of the ranking, with ι chosen when ranking and rows are known.
+    Auto(Arc<dyn IotaChooser>),
+}
+
+/// What is known when ι is to be chosen.
+#[derive(Debug)]
+pub struct Known<'a> {
+    /// The features from best to worst.
+    pub ranking: score::Ranking,
+    /// All features of the schema.
+    pub features: &'a [Feature],
+    /// Training and held-out rows of each provider together.
+    pub rows: &'a [usize],
+}
+
+/// Chooses ι between agreement and release (J5). Asked once a job: what it chose is in the first
+/// checkpoint.
+pub trait IotaChooser: fmt::Debug + Send + Sync {
+    /// The split, with its reason in words.
+    fn choose(&self, known: Known<'_>) -> Result<Partition, String>;
 }
 
 /// A job, apart from where the providers are.
@@ -86,22 +109,46 @@ impl JobSpec {
         found.ok_or_else(|| JobError::Input(format!("the schema has no feature \"{name}\"")))
     }
 
-    /// The split by a ranking, best first (J5).
-    pub(crate) fn split(&self, order: &[usize]) -> Result<Split, JobError> {
-        let encrypted: Vec<usize> = match &self.choice {
-            Choice::Best(iota) if *iota > order.len() => {
-                return Err(JobError::Input(format!(
-                    "iota is {iota}, but there are {} features; choose 0 to {}",
-                    order.len(),
-                    order.len()
-                )));
+    /// The features to encrypt by a ranking, best first (J5), and why so many if that was chosen.
+    /// `rows` are those of each provider, `before` the split that a checkpoint holds.
+    pub(crate) fn encrypted(
+        &self,
+        order: &[usize],
+        rows: &[usize],
+        before: Option<&Split>,
+    ) -> Result<(Vec<usize>, Option<String>), JobError> {
+        match (&self.choice, before) {
+            (Choice::Best(iota), _) if *iota > order.len() => Err(JobError::Input(format!(
+                "iota is {iota}, but there are {} features; choose 0 to {}",
+                order.len(),
+                order.len()
+            ))),
+            (Choice::Best(iota), _) => Ok((order[..*iota].to_vec(), None)),
+            (Choice::Named(names), _) => {
+                let features = names.iter().map(|name| self.feature(name));
+                Ok((features.collect::<Result<_, _>>()?, None))
             }
-            Choice::Best(iota) => order[..*iota].to_vec(),
-            Choice::Named(names) => names
-                .iter()
-                .map(|name| self.feature(name))
-                .collect::<Result<_, _>>()?,
-        };
+            (Choice::Auto(_), Some(split)) => {
+                Ok((split.encrypted.clone(), Some("as chosen before".into())))
+            }
+            (Choice::Auto(chooser), None) => {
+                let known = Known {
+                    ranking: score::Ranking::from_order(order.to_vec())
+                        .map_err(|e| JobError::Bug(e.to_string()))?,
+                    features: &self.schema.features(),
+                    rows,
+                };
+                let chosen = chooser.choose(known).map_err(JobError::Input)?;
+                Ok((
+                    chosen.encrypted().to_vec(),
+                    Some(chosen.reason().to_owned()),
+                ))
+            }
+        }
+    }
+
+    /// The split with these features encrypted (J5).
+    pub(crate) fn split(&self, order: &[usize], encrypted: Vec<usize>) -> Result<Split, JobError> {
         let rest: Vec<usize> = order
             .iter()
             .copied()

@@ -3,15 +3,15 @@
 use super::outcome::{ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Revealed};
 use super::paper;
 use super::provider::taking_part;
+use super::ranking::{self, Ranked};
 use super::spec::{Checkpoint, JobSpec};
 use super::tag;
 use crate::codec::{from_json, hex, to_json, unhex};
 use crate::error::{Blame, JobError, PeerProblem};
 use crate::lookup::{self, BatchRows, Columns, HeldOut, LookupSource, Remote};
-use crate::negotiation::{DataUser, Member, NegotiationError, Question};
 use crate::paper::PaperRemote;
 use crate::parallel::{Party, RemoteError, ask_all};
-use crate::proposal::{Acceptance, CONTROL_LIMIT, Command, Engine, Ranking, Split};
+use crate::proposal::{Acceptance, CONTROL_LIMIT, Command, Engine, Split};
 use crate::rows::{release_from_bytes, release_length};
 use ed25519_dalek::VerifyingKey;
 use heda_blocks::channel::Channel;
@@ -25,9 +25,11 @@ use heda_learn::data::Feature;
 use heda_learn::fixed::Domain;
 use heda_learn::gradient::{Batch, GradientSource};
 use heda_learn::optimise::{Ask, Optimiser, Stop};
-use heda_learn::score::{self, Method};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// At most so many encryptions of zero lie ready for a provider: 25 MB.
+const ZEROS_AHEAD: usize = 64;
 
 /// The way to one provider.
 pub struct Link {
@@ -40,9 +42,9 @@ pub struct Link {
 }
 
 /// A provider after it has accepted.
-struct Joined {
-    link: Link,
-    acceptance: Acceptance,
+pub(super) struct Joined {
+    pub(super) link: Link,
+    pub(super) acceptance: Acceptance,
     charge: Option<Charge>,
     /// Published columns on the grid, row by row.
     open: Vec<u32>,
@@ -86,8 +88,19 @@ pub fn run(
     // J1 to J3
     let mut joined = job.phase("agree", |job| job.agree(links))?;
     // J4, J5
-    let (ranking, split) = job.phase("score", |job| job.rank(&mut joined))?;
-    check_resume(spec, &split, resume.as_ref())?;
+    let Ranked {
+        ranking,
+        ranked_by,
+        split,
+        reason,
+    } = job.phase("score", |job| {
+        let before = resume.as_ref().map(|checkpoint| &checkpoint.split);
+        let ranked = ranking::rank(spec, &mut joined, before)?;
+        check_resume(spec, &ranked.split, resume.as_ref())?;
+        job.keep_split(&ranked, resume.is_some())?;
+        ranking::announce(&mut joined, &ranked.split)?;
+        Ok(ranked)
+    })?;
     // J6
     job.phase("publish", |job| job.collect_releases(&mut joined, &split))?;
     // J7, J8
@@ -128,7 +141,9 @@ pub fn run(
     let phases = job.phases;
     Ok(Outcome {
         ranking,
+        ranked_by,
         split,
+        split_reason: reason,
         fits,
         providers,
         phases,
@@ -144,13 +159,6 @@ struct Running<'a> {
     observer: &'a mut dyn Observer,
     phases: Vec<PhaseTime>,
 }
-
-fn negotiation_error(error: NegotiationError) -> JobError {
-    JobError::Input(error.to_string())
-}
-
-/// Features best first with their agreed score, and the split that follows.
-type Ranked = (Vec<(usize, Option<f64>)>, Split);
 
 impl Running<'_> {
     fn phase<T>(
@@ -215,67 +223,25 @@ impl Running<'_> {
         Ok(joined.collect())
     }
 
-    fn rank(&mut self, joined: &mut [Joined]) -> Result<Ranked, JobError> {
-        let ranking: Vec<(usize, Option<f64>)> = match &self.spec.ranking {
-            Ranking::Given { features } => self.given(features)?,
-            Ranking::Agreed { method } => self.negotiate(joined, *method)?,
-        };
-        let order: Vec<usize> = ranking.iter().map(|(feature, _)| *feature).collect();
-        let split = self.spec.split(&order)?;
-        let message = to_json(&split).map_err(|e| JobError::Bug(e.to_string()))?;
-        ask_all(joined, |party| {
-            Ok(party.channel().send(tag::SPLIT, &message)?)
-        })?;
-        Ok((ranking, split))
-    }
-
-    fn given(&self, names: &[String]) -> Result<Vec<(usize, Option<f64>)>, JobError> {
-        let features: Vec<String> = self
-            .spec
-            .schema
-            .columns()
-            .iter()
-            .map(|column| column.name().to_owned())
-            .collect();
-        let ranking = score::Ranking::from_names(names, &features)
-            .map_err(|e| JobError::Input(e.to_string()))?;
-        Ok(ranking
-            .order()
-            .iter()
-            .map(|&feature| (feature, None))
-            .collect())
-    }
-
-    /// Step J4. A single provider has nobody to hide among: it sends its order and no scores.
-    fn negotiate(
-        &self,
-        joined: &mut [Joined],
-        method: Method,
-    ) -> Result<Vec<(usize, Option<f64>)>, JobError> {
-        let question = Question::new(&self.spec.schema, method, self.spec.job.seed());
-        let messages = ask_all(joined, |party| {
-            let channel = party.channel();
-            channel.enter_phase("score");
-            Ok(channel.receive(tag::SCORES, question.contribution_bytes())?)
-        })?;
-        let members = joined.iter().map(|party| Member {
-            name: party.link.name.clone(),
-            rows: party.acceptance.rows,
-        });
-        let user = DataUser::new(question, members.collect()).map_err(negotiation_error)?;
-        if let [choice] = &messages[..] {
-            let ranking = user.chosen_by(0, choice).map_err(negotiation_error)?;
-            return Ok(ranking
-                .order()
-                .iter()
-                .map(|&feature| (feature, None))
-                .collect());
+    /// What was chosen is kept before anyone hears it: a release belongs to one split for good.
+    fn keep_split(&mut self, ranked: &Ranked, resumed: bool) -> Result<(), JobError> {
+        if let Some(reason) = &ranked.reason {
+            self.observer.split_chosen(reason);
         }
-        let agreed = user.combine(&messages).map_err(negotiation_error)?;
-        let order = agreed.ranking.order().iter();
-        Ok(order
-            .map(|&feature| (feature, Some(agreed.shares[feature])))
-            .collect())
+        if resumed {
+            return Ok(());
+        }
+        let begun = Checkpoint {
+            job: self.spec.job,
+            iteration: 0,
+            optimisers: Vec::new(),
+            split: ranked.split.clone(),
+        };
+        match self.observer.checkpoint(&begun) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(JobError::Interrupted),
+            Err(error) => Err(JobError::Observer(error)),
+        }
     }
 
     fn collect_releases(&mut self, joined: &mut [Joined], split: &Split) -> Result<(), JobError> {
@@ -308,10 +274,12 @@ impl Running<'_> {
         columns: &Columns,
     ) -> Result<(Vec<Remote>, Vec<ProviderSummary>), JobError> {
         let own = self.paper_key(&joined, columns)?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = cores.div_ceil(joined.len().max(1));
         let keys = ask_all(&mut joined, |party| {
             let randomness = self.randomness.party(party.name());
             party.channel().enter_phase("encrypt");
-            receive_protected(self.spec, party, columns, &randomness, own.clone())
+            receive_protected(self.spec, party, columns, &randomness, own.clone(), threads)
         })?;
         let mut remotes = Vec::with_capacity(joined.len());
         let mut summaries = Vec::with_capacity(joined.len());
@@ -495,6 +463,7 @@ fn receive_protected(
     columns: &Columns,
     randomness: &Randomness,
     own: Option<Arc<PrivateKey>>,
+    threads: usize,
 ) -> Result<Protected, RemoteError> {
     let (rows, held) = (party.acceptance.rows, party.acceptance.held_out);
     let open = std::mem::take(&mut party.open);
@@ -534,7 +503,7 @@ fn receive_protected(
     }
     // J8
     let tables = TableOwner::set_up(channel, &mut randomness.fork("transfer keys", 0)?)?;
-    let zeros = ZeroPool::on_demand(Arc::new(key), &mut randomness.fork("zeros", 0)?);
+    let zeros = zero_pool(key, &batches, threads, randomness)?;
     let mut paper = None;
     if let Some(own) = own {
         let shape = paper_terms(spec, columns, rows).shape();
@@ -549,6 +518,25 @@ fn receive_protected(
         zeros,
         tables,
         paper,
+    })
+}
+
+/// Zeros for one iteration are made ahead by threads of their own, while the provider works.
+fn zero_pool(
+    key: PublicKey,
+    batches: &[BatchRows],
+    threads: usize,
+    randomness: &Randomness,
+) -> Result<ZeroPool, RemoteError> {
+    let mut rng = randomness.fork("zeros", 0)?;
+    let matrices = batches.iter().filter_map(|batch| batch.matrix.as_ref());
+    let needed = matrices.map(|matrix| matrix.zeros_per_scores() + matrix.zeros_per_sums());
+    Ok(match needed.max() {
+        Some(needed) => {
+            let ahead = needed.min(ZEROS_AHEAD);
+            ZeroPool::with_workers(Arc::new(key), threads, ahead, &mut rng)
+        }
+        None => ZeroPool::on_demand(Arc::new(key), &mut rng),
     })
 }
 

@@ -8,6 +8,7 @@ use crate::report;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::partition::{Goal, Iota};
 use heda_learn::score::Method;
 use heda_train::proposal::{Engine, Spending};
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   heda demo
   heda demo --dataset adult --iota 14 --out adult-demo
+  heda demo --dataset crx --iota auto --accuracy-loss 1
+  heda demo --engine paper --iota 9
   heda demo --dataset car --coding paper --iota 1 --epsilon 4 --json")]
 pub(crate) struct Arguments {
     /// The data set: bcwd, adult, crx or car
@@ -34,9 +37,21 @@ pub(crate) struct Arguments {
     /// Among how many providers the rows are divided
     #[arg(long, value_name = "N", default_value_t = 3)]
     providers: usize,
-    /// How many features are encrypted; half of them if not given
+    /// How many features are encrypted, or auto; half of them if not given
     #[arg(long, value_name = "I")]
-    iota: Option<usize>,
+    iota: Option<Iota>,
+    /// With --iota auto: encrypt as much as fits into so many seconds
+    #[arg(long, value_name = "S", conflicts_with = "accuracy_loss")]
+    within_seconds: Option<f64>,
+    /// With --iota auto: encrypt as little as loses at most so many points of accuracy
+    #[arg(long, value_name = "POINTS")]
+    accuracy_loss: Option<f64>,
+    /// How gradients are computed: lookup, or paper (leaks; for comparison only)
+    #[arg(long, value_name = "ENGINE", default_value = "lookup", value_parser = engine)]
+    engine: Engine,
+    /// Key size of engine paper
+    #[arg(long, value_name = "BITS", default_value_t = 2048)]
+    key_bits: u32,
     /// How features are ranked: kw, chi2, pearson, spearman, forest or mrmr
     #[arg(long, value_name = "METHOD", default_value = "kw")]
     method: Method,
@@ -57,6 +72,37 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+fn engine(word: &str) -> Result<Engine, String> {
+    [Engine::Lookup, Engine::Paper]
+        .into_iter()
+        .find(|engine| engine.to_string() == word)
+        .ok_or_else(|| "there are lookup and paper".into())
+}
+
+impl Arguments {
+    fn iota(&self) -> Option<usize> {
+        match self.iota {
+            Some(Iota::Exactly(iota)) => Some(iota),
+            Some(Iota::Auto) | None => None,
+        }
+    }
+
+    fn goal(&self) -> Result<Option<Goal>, Failure> {
+        let auto = self.iota == Some(Iota::Auto);
+        match (auto, self.within_seconds, self.accuracy_loss) {
+            (false, None, None) => Ok(None),
+            (true, Some(seconds), None) => Ok(Some(Goal::WithinSeconds(seconds))),
+            (true, None, Some(points)) => Ok(Some(Goal::AccuracyLoss(points / 100.0))),
+            (true, ..) => Err(Failure::input(
+                "--iota auto needs a goal: --within-seconds or --accuracy-loss",
+            )),
+            (false, ..) => Err(Failure::input(
+                "--within-seconds and --accuracy-loss go with --iota auto",
+            )),
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let spending = arguments
         .epsilon
@@ -65,9 +111,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         bundle: arguments.dataset,
         coding: arguments.coding,
         providers: arguments.providers,
-        iota: arguments.iota,
-        engine: Engine::Lookup,
-        key_bits: 2048,
+        iota: arguments.iota(),
+        goal: arguments.goal()?,
+        engine: arguments.engine,
+        key_bits: arguments.key_bits,
         method: arguments.method,
         rest: if arguments.drop {
             Rest::Drop
@@ -79,6 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             .seed
             .map_or_else(Randomness::from_os, Randomness::seeded),
     };
+    output::warn_of_leaks(arguments.engine);
     let mut finished = job.run(&mut Progress::new())?;
     if let Some(folder) = &arguments.out {
         let path = folder.join("model.json");

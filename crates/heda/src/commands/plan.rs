@@ -1,35 +1,22 @@
 //! `heda plan`: what a job will cost, before it runs.
-//!
-//! Nothing is modelled that can be measured: the job's own protocol runs on random rows of the
-//! job's shape. A first short training warms the machine up; the second one is timed, its training
-//! phase by the iteration. Bytes and round trips are counted: what the longer training has more
-//! than the shorter one belongs to its iterations.
 
+use super::train;
 use crate::failure::{Failure, Kind};
-use crate::local_job::job_failure;
+use crate::local_job::HOLDOUT_PERMILLE;
 use crate::output;
-use heda_crypto::random::Randomness;
+use crate::planning::{Costs, Shape, measure};
 use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::data::{Dataset, Feature};
 use heda_learn::fixed::Precision;
 use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
 use heda_learn::schema::Schema;
-use heda_train::job::{Choice, JobSpec, Quiet};
-use heda_train::local::{self, LocalRun, Parts};
-use heda_train::proposal::{Engine, Ranking};
-use rand_core::Rng;
+use heda_node::config::JobConfig;
+use heda_train::job::{Choice, JobSpec};
+use heda_train::proposal::{Engine, JobId, Ranking};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Rows are scaled down to this many for the measurement; cost grows linearly beyond one block.
-const MEASURED_ROWS: usize = 65_536;
-/// Iterations of the two measured trainings.
-const SHORT: u32 = 2;
-const LONG: u32 = 6;
-const HOLDOUT_PERMILLE: u32 = 200;
 
 /// Tell time, memory and traffic of a job before it runs
 ///
@@ -38,11 +25,19 @@ const HOLDOUT_PERMILLE: u32 = 200;
 /// bytes divided by bandwidth and round trips times delay: both are printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  heda plan job.toml --rows 30000
   heda plan --dataset adult --coding paper --iota 14 --iterations 30
   heda plan --schema patients.toml --rows 200000 --providers 5 --iota 10 --iterations 40 --json")]
 pub(crate) struct Arguments {
+    /// The job file of `heda train`; what is planned is then all in it but the rows
+    #[arg(
+        value_name = "JOB.toml",
+        requires = "rows",
+        conflicts_with_all = ["dataset", "schema", "coding", "providers", "iota", "iterations", "batches"]
+    )]
+    job: Option<PathBuf>,
     /// A bundled data set: bcwd, adult, crx or car
-    #[arg(long, value_name = "NAME", required_unless_present = "schema")]
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["schema", "job"])]
     dataset: Option<Bundle>,
     /// How its categories become numbers: natural or paper
     #[arg(long, value_name = "CODING", default_value = "natural")]
@@ -55,7 +50,7 @@ pub(crate) struct Arguments {
         conflicts_with = "dataset"
     )]
     schema: Option<PathBuf>,
-    /// Rows of all providers together
+    /// Rows of all providers together, held-out ones included
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
     /// Number of providers
@@ -77,10 +72,12 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Serialize)]
 struct Plan {
+    engine: Engine,
     rows: usize,
     providers: usize,
     features: usize,
     iota: usize,
+    /// At most, over all models.
     iterations: u32,
     measured_rows: usize,
     seconds: f64,
@@ -96,198 +93,182 @@ struct Plan {
     unknown_cells: u64,
 }
 
-/// What one short training cost.
-struct Measured {
-    seconds: f64,
-    training: f64,
-    sent: u64,
-    received: u64,
-    round_trips: u64,
+/// What is to be planned.
+struct Subject {
+    spec: JobSpec,
+    /// All features, the encrypted ones first.
+    order: Vec<usize>,
+    iota: usize,
+    rows: usize,
+    providers: usize,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let plan = plan(arguments)?;
+    let subject = match &arguments.job {
+        Some(path) => of_job(path, arguments.rows.unwrap_or_default())?,
+        None => of_arguments(arguments)?,
+    };
+    let plan = plan(&subject)?;
     match arguments.json {
         true => output::print_json(&plan),
         false => output::print_text(&text(&plan)),
     }
 }
 
-fn plan(arguments: &Arguments) -> Result<Plan, Failure> {
-    let (schema, rows) = subject(arguments)?;
-    let features = schema.columns().len();
-    let iota = arguments.iota.unwrap_or(features);
-    if arguments.providers == 0 || rows / arguments.providers < 10 {
+fn plan(subject: &Subject) -> Result<Plan, Failure> {
+    let Subject {
+        spec,
+        order,
+        iota,
+        rows,
+        providers,
+    } = subject;
+    if *providers == 0 || rows / providers < 10 {
         return Err(Failure::input(format!(
-            "{rows} rows for {} providers: each needs ten or more",
-            arguments.providers
+            "{rows} rows for {providers} providers: each needs ten or more"
         )));
     }
-    if arguments.iterations == 0 {
+    if spec.settings.max_iterations == 0 {
         return Err(Failure::input("a job needs at least one iteration"));
     }
-    let measured_rows = rows.min(MEASURED_ROWS);
-    let short = measure(arguments, &schema, measured_rows, iota, SHORT)?;
-    let long = measure(arguments, &schema, measured_rows, iota, LONG)?;
-    let scale = rows as f64 / measured_rows as f64;
-    let per = |a: f64, b: f64| ((b - a) / f64::from(LONG - SHORT)).max(0.0);
-    let whole = |a: f64, b: f64| {
-        let each = per(a, b);
-        (a - f64::from(SHORT) * each).max(0.0) + each * f64::from(arguments.iterations)
+    if *iota > order.len() {
+        return Err(Failure::input(format!(
+            "iota is {iota}, but there are {} features; choose 0 to {}",
+            order.len(),
+            order.len()
+        )));
+    }
+    let shares = |part| Batch::new(part, *providers).share(*rows).len();
+    let shares: Vec<usize> = (0..*providers).map(shares).collect();
+    let costs = measure(&Shape {
+        spec,
+        order,
+        iota: *iota,
+        rows: &shares,
+    })?;
+    Ok(of_costs(subject, &costs))
+}
+
+fn of_costs(subject: &Subject, costs: &Costs) -> Plan {
+    let spec = &subject.spec;
+    let models = spec.positives.len() as u32;
+    let iterations = spec.settings.max_iterations.saturating_mul(models);
+    let features = spec.schema.features();
+    let width = |chosen: &[usize]| {
+        chosen
+            .iter()
+            .map(|&f| features[f].columns.len() as u64)
+            .sum()
     };
-    let seconds_each = scale * long.training / f64::from(LONG);
-    let seconds_fixed = scale * (long.seconds - long.training);
-    let seconds = seconds_fixed + seconds_each * f64::from(arguments.iterations);
-    let bytes = |a: u64, b: u64| (scale * whole(a as f64, b as f64)) as u64;
-    let training = rows as u64 - rows as u64 * u64::from(HOLDOUT_PERMILLE) / 1000;
-    let encrypted: usize = schema
-        .features()
-        .iter()
-        .take(iota)
-        .map(|f| f.columns.len())
-        .sum();
-    Ok(Plan {
-        rows,
-        providers: arguments.providers,
-        features,
-        iota,
-        iterations: arguments.iterations,
-        measured_rows,
-        seconds,
-        seconds_setup_and_evaluation: seconds_fixed,
-        seconds_per_iteration: seconds_each,
-        bytes_user_to_providers: bytes(short.sent, long.sent),
-        bytes_providers_to_user: bytes(short.received, long.received),
-        round_trips_per_provider: whole(short.round_trips as f64, long.round_trips as f64) as u64
-            / arguments.providers as u64,
+    let encrypted: u64 = width(&subject.order[..subject.iota]);
+    let taking_part: u64 = match spec.spending {
+        Some(_) => width(&subject.order),
+        None => encrypted,
+    };
+    let held_out = subject.rows as u64 * u64::from(spec.holdout_permille) / 1000;
+    let training = subject.rows as u64 - held_out;
+    Plan {
+        engine: spec.engine,
+        rows: subject.rows,
+        providers: subject.providers,
+        features: features.len(),
+        iota: subject.iota,
+        iterations,
+        measured_rows: costs.measured_rows,
+        seconds: costs.seconds.of(iterations),
+        seconds_setup_and_evaluation: costs.seconds.fixed,
+        seconds_per_iteration: costs.seconds.each,
+        bytes_user_to_providers: costs.sent.of(iterations) as u64,
+        bytes_providers_to_user: costs.received.of(iterations) as u64,
+        round_trips_per_provider: costs.round_trips.of(iterations) as u64
+            / subject.providers as u64,
         peak_memory_bytes: peak_memory(),
-        gradient_numbers: u64::from(arguments.iterations) * (schema.width() as u64 + 1),
-        unknown_cells: training * (encrypted as u64 + 1),
+        gradient_numbers: u64::from(iterations) * (taking_part + 1),
+        unknown_cells: training * (encrypted + 1),
+    }
+}
+
+/// A job file. Where ι is chosen later, all features are planned as encrypted: that takes longest.
+fn of_job(path: &Path, rows: usize) -> Result<Subject, Failure> {
+    let config = JobConfig::load(path).map_err(Failure::input)?;
+    let schema = Arc::new(Schema::read(&config.schema).map_err(Failure::input)?);
+    let spec = train::spec(&config, &schema, JobId([0; 16]))?;
+    let all = schema.columns().len();
+    let (encrypted, iota): (Vec<usize>, usize) = match &spec.choice {
+        Choice::Best(iota) => (Vec::new(), *iota),
+        Choice::Auto(_) => (Vec::new(), all),
+        Choice::Named(names) => {
+            let place = |name: &String| {
+                let columns = schema.columns();
+                let found = columns.iter().position(|column| column.name() == name);
+                found.ok_or_else(|| Failure::input(format!("the schema has no feature \"{name}\"")))
+            };
+            let places: Vec<usize> = names.iter().map(place).collect::<Result<_, _>>()?;
+            let iota = places.len();
+            (places, iota)
+        }
+    };
+    let rest = (0..all).filter(|feature| !encrypted.contains(feature));
+    let order = encrypted.iter().copied().chain(rest).collect();
+    Ok(Subject {
+        order,
+        iota,
+        rows,
+        providers: config.providers.len(),
+        spec,
     })
 }
 
-fn subject(arguments: &Arguments) -> Result<(Arc<Schema>, usize), Failure> {
-    match (&arguments.schema, arguments.dataset) {
+fn of_arguments(arguments: &Arguments) -> Result<Subject, Failure> {
+    let (schema, rows) = match (&arguments.schema, arguments.dataset) {
         (Some(path), _) => {
             let schema = Schema::read(path).map_err(Failure::input)?;
-            Ok((Arc::new(schema), arguments.rows.unwrap_or_default()))
+            (schema, arguments.rows.unwrap_or_default())
         }
         (None, Some(bundle)) => {
             let (data, _) = bundle
                 .table(arguments.coding)
                 .map_err(|e| Failure::new(Kind::Bug, e))?;
             let rows = arguments.rows.unwrap_or(data.rows());
-            Ok((Arc::new(bundle.schema(arguments.coding)), rows))
+            (bundle.schema(arguments.coding), rows)
         }
-        (None, None) => Err(Failure::input("name a bundled data set or a schema")),
-    }
-}
-
-/// Runs the protocol for so many iterations on random rows.
-fn measure(
-    arguments: &Arguments,
-    schema: &Arc<Schema>,
-    rows: usize,
-    iota: usize,
-    iterations: u32,
-) -> Result<Measured, Failure> {
-    let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
-    let randomness = Randomness::from_os();
-    let data = (0..arguments.providers)
-        .map(|part| {
-            let share = Batch::new(part, arguments.providers).share(rows);
-            random_rows(schema, share.len(), &randomness, part)
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    let parts = Parts::new(data, &randomness).map_err(|e| bug(&e))?;
-    let limit = "1"
-        .parse()
-        .map_err(|e: heda_dp::epsilon::EpsilonError| bug(&e))?;
-    let houses = parts.houses(schema, limit);
-    let names: Vec<String> = schema
-        .columns()
-        .iter()
-        .map(|c| c.name().to_owned())
-        .collect();
-    let method = Method::Descent {
-        rate: 1e-3,
-        minimum_rate: 0.0,
-        decay: 0.0,
-        batches: arguments.batches,
+        (None, None) => return Err(Failure::input("name a job, a bundled data set or a schema")),
     };
+    let features = schema.columns().len();
     let spec = JobSpec {
-        job: local::fresh_job_id(&randomness).map_err(|e| bug(&e))?,
+        job: JobId([0; 16]),
         dataset: "plan".into(),
-        schema: Arc::clone(schema),
+        schema: Arc::new(schema),
         positives: vec![1],
         engine: Engine::Lookup,
         loss: LossKind::Logistic,
         precision: Precision::default(),
         settings: Settings {
-            method,
+            method: Method::Descent {
+                rate: 1.0,
+                minimum_rate: 0.0,
+                decay: 0.0,
+                batches: arguments.batches,
+            },
             l2: 0.0,
             tolerance: 0.0,
-            max_iterations: iterations,
+            max_iterations: arguments.iterations,
         },
         holdout_permille: HOLDOUT_PERMILLE,
-        ranking: Ranking::Given { features: names },
-        choice: Choice::Best(iota),
+        ranking: Ranking::Given {
+            features: Vec::new(),
+        },
+        choice: Choice::Best(features),
         spending: None,
         key_bits: 2048,
     };
-    let began = std::time::Instant::now();
-    let run = local::run(&spec, &houses, &randomness, &mut Quiet, None, false)
-        .map_err(|e| job_failure(&e))?;
-    Ok(measured(&run, began.elapsed().as_secs_f64()))
-}
-
-fn measured(run: &LocalRun, seconds: f64) -> Measured {
-    let traffic = || {
-        run.outcome
-            .providers
-            .iter()
-            .flat_map(|p| p.traffic.values())
-    };
-    let training = run
-        .outcome
-        .phases
-        .iter()
-        .filter(|phase| phase.phase == "train");
-    Measured {
-        seconds,
-        training: training.map(|phase| phase.took.as_secs_f64()).sum(),
-        sent: traffic().map(|t| t.bytes_sent).sum(),
-        received: traffic().map(|t| t.bytes_received).sum(),
-        round_trips: traffic().map(|t| t.round_trips).sum(),
-    }
-}
-
-/// Random rows of a schema, both classes among them.
-fn random_rows(
-    schema: &Schema,
-    rows: usize,
-    randomness: &Randomness,
-    part: usize,
-) -> Result<Dataset, Failure> {
-    let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
-    let mut rng = randomness
-        .fork("plan rows", part as u64)
-        .map_err(|e| bug(&e))?;
-    let features: Vec<Feature> = schema.features();
-    let mut values = Vec::with_capacity(rows * schema.width());
-    for _ in 0..rows {
-        for feature in &features {
-            match feature.columns.len() {
-                1 => values.push(f64::from(rng.next_u32()) / f64::from(u32::MAX)),
-                levels => {
-                    let hot = rng.next_u32() as usize % levels;
-                    values.extend((0..levels).map(|level| f64::from(u8::from(level == hot))));
-                }
-            }
-        }
-    }
-    let labels = (0..rows).map(|row| row as u32 % 2).collect();
-    Dataset::new(features, values, labels, schema.label().classes()).map_err(|e| bug(&e))
+    Ok(Subject {
+        spec,
+        order: (0..features).collect(),
+        iota: arguments.iota.unwrap_or(features),
+        rows,
+        providers: arguments.providers,
+    })
 }
 
 /// Peak resident memory of this process, where the system tells.
@@ -302,8 +283,8 @@ fn text(plan: &Plan) -> String {
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     let mut lines = vec![
         format!(
-            "{} rows of {} providers, {} of {} features encrypted, {} iterations",
-            plan.rows, plan.providers, plan.iota, plan.features, plan.iterations
+            "{} rows of {} providers, {} of {} features encrypted, at most {} iterations, engine {}",
+            plan.rows, plan.providers, plan.iota, plan.features, plan.iterations, plan.engine
         ),
         format!(
             "time      {:.1} s on this machine: {:.1} s setup and evaluation, {:.3} s an iteration",

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Kind};
 use crate::local_job::job_failure;
 use crate::output;
+use crate::planning::AutoIota;
 use crate::report;
 use crate::summary::{About, Controls, Summary};
 use clap::Args;
@@ -10,7 +11,9 @@ use heda_crypto::random::Randomness;
 use heda_learn::fixed::Precision;
 use heda_learn::model::{Model, Provenance};
 use heda_learn::optimise::Settings;
+use heda_learn::partition::Goal;
 use heda_learn::schema::Schema;
+use heda_learn::table::TableReader;
 use heda_node::client::Connector;
 use heda_node::clock::SystemClock;
 use heda_node::config::{Engine, Iota, JobConfig};
@@ -57,6 +60,8 @@ pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
     let randomness = randomness(&config);
     let mut state = open_state(arguments, &config, &schema, &randomness)?;
     let spec = spec(&config, &schema, state.state().job)?;
+    let spec = with_auto_iota(spec, &config, &schema, &randomness)?;
+    output::warn_of_leaks(spec.engine);
     let outcome = train(&config, spec, &randomness, &mut state)?;
     let mut trained = Trained {
         summary: summary(&config, &schema, &outcome, began),
@@ -122,13 +127,16 @@ fn open_state(
 fn terms(config: &JobConfig, schema: &Schema) -> String {
     let names: Vec<&str> = config.providers.iter().map(|p| p.name.as_str()).collect();
     let text = format!(
-        "{} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {:?} {:?} {} {names:?}",
+        "{} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {:?} {:?} {} {} {names:?}",
         schema.fingerprint(),
         config.data_set,
         config.engine.name(),
         config.iota,
         config.encrypt,
+        config.auto,
         config.ranking,
+        config.ranked_by,
+        config.order,
         config.epsilon,
         config.mechanism,
         config.loss,
@@ -137,13 +145,19 @@ fn terms(config: &JobConfig, schema: &Schema) -> String {
         config.tolerance,
         config.regularisation,
         config.seed,
+        config.key_bits,
         config.holdout_permille(),
     );
     let digest = Sha256::digest(text);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn spec(config: &JobConfig, schema: &Arc<Schema>, job: JobId) -> Result<JobSpec, Failure> {
+/// The job of a file. With `iota = "auto"` all features are encrypted until somebody chooses.
+pub(crate) fn spec(
+    config: &JobConfig,
+    schema: &Arc<Schema>,
+    job: JobId,
+) -> Result<JobSpec, Failure> {
     let positives = match schema.label().classes().len() {
         2 => vec![1],
         many => (0..many as u32).collect(),
@@ -176,20 +190,59 @@ fn spec(config: &JobConfig, schema: &Arc<Schema>, job: JobId) -> Result<JobSpec,
         ranking: ranking(config, schema),
         choice,
         spending: config.epsilon.map(Spending::Total),
-        key_bits: 2048,
+        key_bits: config.key_bits,
     })
 }
 
-/// Where the features to encrypt are named there is nothing to rank, so nothing is scored.
+/// Features to encrypt that are named need no ranking, and none is read from data.
 fn ranking(config: &JobConfig, schema: &Schema) -> Ranking {
-    if config.encrypt.is_some() {
-        let columns = schema.columns().iter();
-        let features = columns.map(|column| column.name().to_owned()).collect();
-        return Ranking::Given { features };
+    let names = || schema.columns().iter().map(|column| column.name());
+    let chooser = config.ranked_by.as_ref().and_then(|name| {
+        let mut providers = config.providers.iter();
+        providers.position(|provider| provider.name == *name)
+    });
+    match (&config.order, &config.encrypt, chooser) {
+        (Some(order), ..) => Ranking::Given {
+            features: order.clone(),
+        },
+        (None, Some(encrypt), _) => {
+            let rest = names().filter(|name| !encrypt.iter().any(|e| e == name));
+            let rest = rest.map(str::to_owned);
+            Ranking::Given {
+                features: encrypt.iter().cloned().chain(rest).collect(),
+            }
+        }
+        (None, None, Some(chooser)) => Ranking::Chosen {
+            method: config.ranking,
+            chooser,
+        },
+        (None, None, None) => Ranking::Agreed {
+            method: config.ranking,
+        },
     }
-    Ranking::Agreed {
-        method: config.ranking,
-    }
+}
+
+fn with_auto_iota(
+    spec: JobSpec,
+    config: &JobConfig,
+    schema: &Arc<Schema>,
+    randomness: &Randomness,
+) -> Result<JobSpec, Failure> {
+    let Some(auto) = &config.auto else {
+        return Ok(spec);
+    };
+    let goal = match (auto.within_seconds, auto.accuracy_loss) {
+        (Some(seconds), _) => Goal::WithinSeconds(seconds.get()),
+        (None, points) => Goal::AccuracyLoss(points.map_or(0.0, |p| p.get() / 100.0)),
+    };
+    let sample = match &auto.sample {
+        Some(path) => {
+            let reader = TableReader::new(schema);
+            Some(reader.read_file(path).map_err(Failure::input)?.0)
+        }
+        None => None,
+    };
+    Ok(AutoIota::put_into(spec, goal, sample.as_ref(), randomness))
 }
 
 fn train(
@@ -232,6 +285,7 @@ fn listener() -> Listener {
         Notice::Connected => eprintln!("connected to all providers"),
         Notice::Retry { cause, pause } => eprintln!("{cause}; again in {pause:?}"),
         Notice::Phase(name) => eprintln!("{name}"),
+        Notice::Split(reason) => eprintln!("{reason}"),
         Notice::Iteration {
             done,
             at_most,

@@ -63,6 +63,8 @@ fn summary() -> Summary {
             unknown_cells: 160,
             summed: false,
         },
+        ranked_by: HOSTILE.into(),
+        split_reason: Some(HOSTILE.into()),
         features_by_rank: vec![
             feature("age", Some(0.7), "encrypted"),
             feature(HOSTILE, Some(0.3), "published"),

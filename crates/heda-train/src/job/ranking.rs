@@ -1,0 +1,126 @@
+//! Steps J4 and J5 at the data user: the order of the features and the split that follows.
+
+use super::spec::JobSpec;
+use super::tag;
+use super::user::Joined;
+use crate::codec::to_json;
+use crate::error::JobError;
+use crate::negotiation::{DataUser, Member, NegotiationError, Question};
+use crate::parallel::{Party, ask_all};
+use crate::proposal::{Ranking, Split};
+use heda_learn::score::{self, Method};
+
+/// Features best first with their agreed score, and the split that follows.
+pub(super) struct Ranked {
+    pub(super) ranking: Vec<(usize, Option<f64>)>,
+    /// Whose order it is, in words.
+    pub(super) ranked_by: String,
+    pub(super) split: Split,
+    /// Why so many features are encrypted, if that was chosen.
+    pub(super) reason: Option<String>,
+}
+
+/// Ranks the features and splits them; `before` is the split that a checkpoint holds.
+pub(super) fn rank(
+    spec: &JobSpec,
+    joined: &mut [Joined],
+    before: Option<&Split>,
+) -> Result<Ranked, JobError> {
+    let (ranking, ranked_by) = match &spec.ranking {
+        Ranking::Given { features } => (given(spec, features)?, "the job file".to_owned()),
+        Ranking::Agreed { method } => negotiate(spec, joined, *method)?,
+        Ranking::Chosen { method, chooser } => chosen(spec, joined, *method, *chooser)?,
+    };
+    let order: Vec<usize> = ranking.iter().map(|(feature, _)| *feature).collect();
+    let rows: Vec<usize> = joined
+        .iter()
+        .map(|party| party.acceptance.rows + party.acceptance.held_out)
+        .collect();
+    let (encrypted, reason) = spec.encrypted(&order, &rows, before)?;
+    let split = spec.split(&order, encrypted)?;
+    Ok(Ranked {
+        ranking,
+        ranked_by,
+        split,
+        reason,
+    })
+}
+
+/// Tells every provider the split.
+pub(super) fn announce(joined: &mut [Joined], split: &Split) -> Result<(), JobError> {
+    let message = to_json(split).map_err(|e| JobError::Bug(e.to_string()))?;
+    ask_all(joined, |party| {
+        Ok(party.channel().send(tag::SPLIT, &message)?)
+    })?;
+    Ok(())
+}
+
+fn input(error: NegotiationError) -> JobError {
+    JobError::Input(error.to_string())
+}
+
+/// An order without scores.
+fn unscored(ranking: &score::Ranking) -> Vec<(usize, Option<f64>)> {
+    let order = ranking.order().iter();
+    order.map(|&feature| (feature, None)).collect()
+}
+
+fn given(spec: &JobSpec, names: &[String]) -> Result<Vec<(usize, Option<f64>)>, JobError> {
+    let columns = spec.schema.columns().iter();
+    let features: Vec<String> = columns.map(|column| column.name().to_owned()).collect();
+    let ranking =
+        score::Ranking::from_names(names, &features).map_err(|e| JobError::Input(e.to_string()))?;
+    Ok(unscored(&ranking))
+}
+
+type Order = (Vec<(usize, Option<f64>)>, String);
+
+/// Step J4 with masked scores. A single provider has nobody to hide among: it chooses.
+fn negotiate(spec: &JobSpec, joined: &mut [Joined], method: Method) -> Result<Order, JobError> {
+    if joined.len() == 1 {
+        return chosen(spec, joined, method, 0);
+    }
+    let question = Question::new(&spec.schema, method, spec.job.seed());
+    let messages = ask_all(joined, |party| {
+        let channel = party.channel();
+        channel.enter_phase("score");
+        Ok(channel.receive(tag::SCORES, question.contribution_bytes())?)
+    })?;
+    let agreed = user(question, joined)?.combine(&messages).map_err(input)?;
+    let order = agreed.ranking.order().iter();
+    let ranking = order.map(|&feature| (feature, Some(agreed.shares[feature])));
+    Ok((ranking.collect(), format!("all providers, by {method}")))
+}
+
+/// Step J4 by one provider, which sends its order and no scores.
+fn chosen(
+    spec: &JobSpec,
+    joined: &mut [Joined],
+    method: Method,
+    chooser: usize,
+) -> Result<Order, JobError> {
+    let question = Question::new(&spec.schema, method, spec.job.seed());
+    let limit = question.contribution_bytes();
+    let Some(party) = joined.get_mut(chooser) else {
+        let reason = format!("provider {chooser} is to rank the features, but there is none");
+        return Err(JobError::Input(reason));
+    };
+    let messages = ask_all(std::slice::from_mut(party), |party| {
+        let channel = party.channel();
+        channel.enter_phase("score");
+        Ok(channel.receive(tag::SCORES, limit)?)
+    })?;
+    let ranking = user(question, joined)?
+        .chosen_by(chooser, &messages[0])
+        .map_err(input)?;
+    let name = &joined[chooser].link.name;
+    Ok((unscored(&ranking), format!("{name} alone, by {method}")))
+}
+
+fn user(question: Question, joined: &[Joined]) -> Result<DataUser, JobError> {
+    let members = joined.iter().map(|party| Member {
+        name: party.link.name.clone(),
+        rows: party.acceptance.rows,
+    });
+    DataUser::new(question, members.collect()).map_err(input)
+}

@@ -1,0 +1,294 @@
+//! What a job will cost on this machine, before it runs.
+//!
+//! Nothing is modelled that can be measured: the job's own protocol runs on random rows of the
+//! job's shape. A first short training warms the machine up; the second one is timed, its training
+//! phase by the iteration. Bytes and round trips are counted: what the longer training has more
+//! than the shorter one belongs to its iterations.
+
+use crate::failure::{Failure, Kind};
+use crate::local_job::job_failure;
+use heda_crypto::random::Randomness;
+use heda_dp::epsilon::Epsilon;
+use heda_learn::data::{Dataset, Feature};
+use heda_learn::optimise::{Method, Settings};
+use heda_learn::partition::{CostModel, Goal, Partition, PartitionError};
+use heda_learn::schema::Schema;
+use heda_train::estimate::Estimator;
+use heda_train::job::{Choice, IotaChooser, JobSpec, Known, Quiet};
+use heda_train::local::{self, LocalRun, Parts};
+use heda_train::proposal::{Engine, Ranking, Spending};
+use rand_core::Rng;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Rows are scaled down to this many for the measurement; cost grows linearly beyond one block.
+const MEASURED_ROWS: usize = 65_536;
+/// Iterations of the two measured trainings, for each engine.
+const LOOKUP_ITERATIONS: (u32, u32) = (2, 6);
+const PAPER_ITERATIONS: (u32, u32) = (1, 3);
+
+/// A job as it will be asked for.
+#[derive(Debug)]
+pub(crate) struct Shape<'a> {
+    pub(crate) spec: &'a JobSpec,
+    /// All features, the encrypted ones first.
+    pub(crate) order: &'a [usize],
+    /// How many of them are encrypted.
+    pub(crate) iota: usize,
+    /// Rows of each provider, held-out ones included.
+    pub(crate) rows: &'a [usize],
+}
+
+/// What stays the same and what comes with every iteration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Cost {
+    pub(crate) fixed: f64,
+    pub(crate) each: f64,
+}
+
+impl Cost {
+    pub(crate) fn of(&self, iterations: u32) -> f64 {
+        self.fixed + self.each * f64::from(iterations)
+    }
+
+    /// From what a shorter and a longer training counted.
+    fn between(short: f64, long: f64, (few, many): (u32, u32)) -> Self {
+        let each = ((long - short) / f64::from(many - few)).max(0.0);
+        let fixed = (short - f64::from(few) * each).max(0.0);
+        Self { fixed, each }
+    }
+
+    fn scaled(self, by: f64) -> Self {
+        Self {
+            fixed: self.fixed * by,
+            each: self.each * by,
+        }
+    }
+}
+
+/// What a job costs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Costs {
+    pub(crate) seconds: Cost,
+    /// Bytes to all providers.
+    pub(crate) sent: Cost,
+    /// Bytes from all providers.
+    pub(crate) received: Cost,
+    /// Round trips with all providers together.
+    pub(crate) round_trips: Cost,
+    pub(crate) measured_rows: usize,
+}
+
+/// What one short training took.
+struct Measured {
+    seconds: f64,
+    training: f64,
+    sent: f64,
+    received: f64,
+    round_trips: f64,
+}
+
+/// Measures a job by two short runs.
+pub(crate) fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
+    let total: usize = shape.rows.iter().sum();
+    let scale = (total as f64 / MEASURED_ROWS as f64).max(1.0);
+    let rows: Vec<usize> = shape
+        .rows
+        .iter()
+        .map(|rows| (*rows as f64 / scale) as usize)
+        .collect();
+    let (few, many) = match shape.spec.engine {
+        Engine::Lookup => LOOKUP_ITERATIONS,
+        Engine::Paper => PAPER_ITERATIONS,
+    };
+    let short = run(shape, &rows, few)?;
+    let long = run(shape, &rows, many)?;
+    // Every model is trained for so many iterations.
+    let models = shape.spec.positives.len() as u32;
+    let counts = (few * models, many * models);
+    let count = |value: fn(&Measured) -> f64| Cost::between(value(&short), value(&long), counts);
+    let seconds = Cost {
+        fixed: long.seconds - long.training,
+        each: long.training / f64::from(counts.1),
+    };
+    Ok(Costs {
+        seconds: seconds.scaled(scale),
+        sent: count(|m| m.sent).scaled(scale),
+        received: count(|m| m.received).scaled(scale),
+        round_trips: count(|m| m.round_trips),
+        measured_rows: rows.iter().sum(),
+    })
+}
+
+/// Runs the protocol for so many iterations on random rows.
+fn run(shape: &Shape<'_>, rows: &[usize], iterations: u32) -> Result<Measured, Failure> {
+    let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
+    let randomness = Randomness::from_os();
+    let schema = &shape.spec.schema;
+    let data = rows
+        .iter()
+        .enumerate()
+        .map(|(part, &rows)| random_rows(schema, rows, &randomness, part))
+        .collect::<Result<Vec<_>, _>>()?;
+    let parts = Parts::new(data, &randomness).map_err(|e| bug(&e))?;
+    let epsilon = Epsilon::from_billionths(1_000_000_000).map_err(|e| bug(&e))?;
+    let houses = parts.houses(schema, epsilon);
+    let names = shape.order.iter().map(|&f| schema.columns()[f].name());
+    let spec = JobSpec {
+        job: local::fresh_job_id(&randomness).map_err(|e| bug(&e))?,
+        settings: Settings {
+            method: Method::Descent {
+                rate: 1e-3,
+                minimum_rate: 0.0,
+                decay: 0.0,
+                batches: shape.spec.settings.method.batches(),
+            },
+            l2: 0.0,
+            tolerance: 0.0,
+            max_iterations: iterations,
+        },
+        ranking: Ranking::Given {
+            features: names.map(str::to_owned).collect(),
+        },
+        choice: Choice::Best(shape.iota),
+        spending: shape
+            .spec
+            .spending
+            .as_ref()
+            .map(|_| Spending::Total(epsilon)),
+        ..shape.spec.clone()
+    };
+    let began = Instant::now();
+    let run = local::run(&spec, &houses, &randomness, &mut Quiet, None, false)
+        .map_err(|e| job_failure(&e))?;
+    Ok(measured(&run, began.elapsed().as_secs_f64()))
+}
+
+fn measured(run: &LocalRun, seconds: f64) -> Measured {
+    let providers = &run.outcome.providers;
+    let traffic = || providers.iter().flat_map(|p| p.traffic.values());
+    let phases = run.outcome.phases.iter();
+    let training = phases.filter(|phase| phase.phase == "train");
+    Measured {
+        seconds,
+        training: training.map(|phase| phase.took.as_secs_f64()).sum(),
+        sent: traffic().map(|t| t.bytes_sent as f64).sum(),
+        received: traffic().map(|t| t.bytes_received as f64).sum(),
+        round_trips: traffic().map(|t| t.round_trips as f64).sum(),
+    }
+}
+
+/// Random rows of a schema, all classes among them.
+fn random_rows(
+    schema: &Schema,
+    rows: usize,
+    randomness: &Randomness,
+    part: usize,
+) -> Result<Dataset, Failure> {
+    let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
+    let mut rng = randomness
+        .fork("plan rows", part as u64)
+        .map_err(|e| bug(&e))?;
+    let features: Vec<Feature> = schema.features();
+    let mut values = Vec::with_capacity(rows * schema.width());
+    for _ in 0..rows {
+        for feature in &features {
+            match feature.columns.len() {
+                1 => values.push(f64::from(rng.next_u32()) / f64::from(u32::MAX)),
+                levels => {
+                    let hot = rng.next_u32() as usize % levels;
+                    values.extend((0..levels).map(|level| f64::from(u8::from(level == hot))));
+                }
+            }
+        }
+    }
+    let classes = schema.label().classes();
+    let labels = (0..rows).map(|row| (row % classes.len()) as u32).collect();
+    Dataset::new(features, values, labels, classes).map_err(|e| bug(&e))
+}
+
+/// Chooses how many features are encrypted, for a goal: time measured as above with all parties on
+/// this machine, accuracy estimated in clear on rows that may be read.
+#[derive(Debug)]
+pub(crate) struct AutoIota {
+    goal: Goal,
+    spec: JobSpec,
+    estimator: Option<Estimator>,
+}
+
+impl AutoIota {
+    /// Puts the choice into a job. Accuracy is estimated on `sample`.
+    pub(crate) fn put_into(
+        spec: JobSpec,
+        goal: Goal,
+        sample: Option<&Dataset>,
+        randomness: &Randomness,
+    ) -> JobSpec {
+        let bits = spec.precision.value_bits();
+        let estimator = sample
+            .map(|rows| Estimator::new(rows, spec.spending.clone(), bits, randomness.clone()));
+        let chooser = Self {
+            goal,
+            spec: spec.clone(),
+            estimator,
+        };
+        JobSpec {
+            choice: Choice::Auto(Arc::new(chooser)),
+            ..spec
+        }
+    }
+
+    /// The line through the times with the best feature encrypted and with all of them.
+    fn cost_model(&self, known: &Known<'_>) -> Result<CostModel, String> {
+        let order = known.ranking.order();
+        let iterations = self.spec.settings.max_iterations;
+        let iterations = iterations.saturating_mul(self.spec.positives.len() as u32);
+        let mut times = Vec::new();
+        for iota in [1, order.len()] {
+            let shape = Shape {
+                spec: &self.spec,
+                order,
+                iota,
+                rows: known.rows,
+            };
+            let costs = measure(&shape).map_err(|e| e.to_string())?;
+            let chosen = order[..iota].iter();
+            let columns = chosen.map(|&f| known.features[f].columns.len()).sum();
+            times.push((columns, costs.seconds.of(iterations)));
+        }
+        match times[..] {
+            [(columns, seconds), (same, _)] if columns == same => Ok(CostModel {
+                per_column_seconds: 0.0,
+                fixed_seconds: seconds,
+            }),
+            _ => CostModel::fit(&times).map_err(|e| e.to_string()),
+        }
+    }
+}
+
+/// Why no ι was chosen.
+#[derive(Debug, thiserror::Error)]
+enum NoChoice {
+    #[error(transparent)]
+    Partition(#[from] PartitionError),
+    #[error("{0}")]
+    Estimate(String),
+}
+
+impl IotaChooser for AutoIota {
+    fn choose(&self, known: Known<'_>) -> Result<Partition, String> {
+        let cost = self.cost_model(&known)?;
+        let order = known.ranking.order().to_vec();
+        let accuracy = |iota: usize| {
+            let estimator = self.estimator.as_ref();
+            let estimator = estimator.ok_or_else(|| NoChoice::Estimate(NO_SAMPLE.into()))?;
+            estimator
+                .accuracy(&order[..iota])
+                .map_err(NoChoice::Estimate)
+        };
+        Partition::auto(known.ranking, known.features, self.goal, &cost, accuracy)
+            .map_err(|e| e.to_string())
+    }
+}
+
+const NO_SAMPLE: &str = "an accepted loss of accuracy needs rows to estimate it with";
