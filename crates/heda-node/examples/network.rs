@@ -1,0 +1,336 @@
+//! What the network costs a job, measured on this machine:
+//!
+//! ```text
+//! cargo run --release -p heda-node --example network -- throughput [ROUNDS]
+//! cargo run --release -p heda-node --example network -- strangers  [ROUNDS]
+//! cargo run --release -p heda-node --example network -- memory     [JOBS]
+//! ```
+//!
+//! `throughput` runs the same job over channels in memory and over TLS on loopback, in turn;
+//! `strangers` over TLS with and without 50 idle connections of strangers; `memory` starts a
+//! daemon as a process of its own and looks at its memory while small jobs come and go.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a measurement that fails should say where"
+)]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use common::{Running, Setup, User, identity, pinned, wire_limits};
+use heda_blocks::channel::Traffic;
+use heda_crypto::random::Randomness;
+use heda_dp::account::Accountant;
+use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::fixed::Precision;
+use heda_learn::loss::LossKind;
+use heda_learn::optimise::{Method, Settings};
+use heda_node::clock::SystemClock;
+use heda_node::config::ProviderConfig;
+use heda_node::house::TrainingHouse;
+use heda_node::identity::Identity;
+use heda_node::ledger::Ledger;
+use heda_node::metrics::Metrics;
+use heda_node::policy::Policy;
+use heda_node::provider_data::ProviderData;
+use heda_train::house::OpenHouse;
+use heda_train::job::{self, Choice, JobSpec, Link, Outcome, Quiet};
+use heda_train::local::{self, LocalProvider, fresh_job_id};
+use heda_train::proposal::{Engine, Ranking};
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const SEED: u64 = 3;
+const NAME: &str = "provider";
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let number = |default| words.get(1).map_or(default, |word| word.parse().unwrap());
+    match words.first().map(String::as_str) {
+        Some("throughput") => throughput(number(5)),
+        Some("strangers") => strangers(number(5)),
+        Some("memory") => memory(number(100)),
+        // The other half of `memory`.
+        Some("serve") => serve(Path::new(&words[1])),
+        _ => eprintln!("throughput, strangers or memory; see the head of this file"),
+    }
+}
+
+/// A data set, a job on it and one provider's files.
+struct Bench {
+    bundle: Bundle,
+    iterations: u32,
+    folder: tempfile::TempDir,
+    user: Identity,
+    provider: Identity,
+}
+
+impl Bench {
+    fn new(bundle: Bundle, iterations: u32) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rows = Vec::new();
+        bundle.csv().read_to_end(&mut rows).unwrap();
+        std::fs::write(folder.path().join("rows.csv"), rows).unwrap();
+        let schema = bundle.schema_text(Coding::Paper);
+        std::fs::write(folder.path().join("schema.toml"), schema).unwrap();
+        let bench = Self {
+            bundle,
+            iterations,
+            user: identity("user"),
+            provider: identity(NAME),
+            folder,
+        };
+        let place = bench.folder.path().join("identity");
+        bench.provider.store(NAME, &place).unwrap();
+        std::fs::create_dir(bench.folder.path().join("store")).unwrap();
+        bench
+    }
+
+    fn config_path(&self) -> PathBuf {
+        let text = format!(
+            "identity = \"identity\"\ndata_set = \"rows\"\ndata = \"rows.csv\"\n\
+             schema = \"schema.toml\"\nlisten = \"127.0.0.1:0\"\nstore = \"store\"\n[[allow]]\n\
+             name = \"user\"\nfingerprint = \"{}\"\n[limits]\nrows_per_batch_min = 50\n\
+             iterations_per_job = 1000\niterations_per_day = 100000\n\
+             known_co_providers_min = 0\nrevealed_per_unknown_max = 0.5\n",
+            self.user.fingerprint()
+        );
+        let path = self.folder.path().join("provider.toml");
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    fn daemon(&self) -> Running {
+        let config = ProviderConfig::load(&self.config_path()).unwrap();
+        let house = TrainingHouse {
+            policy: Policy::new(&config),
+            data: ProviderData::load(&config).unwrap(),
+            ledger: Ledger::open(&config.ledger_path(), Arc::new(SystemClock)).unwrap(),
+            identity: self.provider.signing_key().clone(),
+            row_secret: [7; 32].into(),
+            randomness: Randomness::seeded(SEED).party(NAME),
+            metrics: Arc::new(Metrics::default()),
+        };
+        let mut setup = Setup::for_peers(vec![pinned("user", &self.user)]);
+        setup.identity = self.provider.clone();
+        setup.sessions.wire = heda_node::wire::WireLimits::default();
+        setup.start(Arc::new(house))
+    }
+
+    fn spec(&self, job: u64) -> JobSpec {
+        let schema = self.bundle.schema(Coding::Paper);
+        JobSpec {
+            job: fresh_job_id(&Randomness::seeded(job)).unwrap(),
+            dataset: "rows".into(),
+            choice: Choice::Best(schema.columns().len()),
+            schema: Arc::new(schema),
+            positives: vec![1],
+            engine: Engine::Lookup,
+            loss: LossKind::Logistic,
+            precision: Precision::default(),
+            settings: Settings {
+                method: Method::Lbfgs { memory: 10 },
+                l2: 0.01,
+                tolerance: 0.0,
+                max_iterations: self.iterations,
+            },
+            holdout_permille: 200,
+            ranking: Ranking::Agreed {
+                method: heda_learn::score::Method::KruskalWallis,
+            },
+            spending: None,
+            key_bits: 2048,
+        }
+    }
+
+    fn in_memory(&self, job: u64) -> Measured {
+        let schema = Arc::new(self.bundle.schema(Coding::Paper));
+        let (rows, _) = self.bundle.table(Coding::Paper).unwrap();
+        let randomness = Randomness::seeded(SEED);
+        let seed = heda_train::fresh_row_seed(&randomness.party(NAME)).unwrap();
+        let accountant = Accountant::new("1".parse().unwrap());
+        let house = OpenHouse::new(Arc::new(rows), schema, seed, accountant);
+        let providers = [LocalProvider {
+            name: NAME.into(),
+            house: Box::new(house),
+        }];
+        let spec = self.spec(job);
+        let began = Instant::now();
+        let run = local::run(&spec, &providers, &randomness, &mut Quiet, None, false).unwrap();
+        Measured::new(began.elapsed(), run.outcome)
+    }
+
+    fn over_tls(
+        &self,
+        user: &User,
+        daemon: &heda_node::client::RemoteProvider,
+        job: u64,
+    ) -> Measured {
+        let spec = self.spec(job);
+        let began = Instant::now();
+        let opened = user.runtime.block_on(user.connector.open(daemon)).unwrap();
+        let link = Link {
+            name: NAME.into(),
+            identity: opened.identity,
+            channel: heda_blocks::channel::Channel::new(Box::new(opened.wire)),
+        };
+        let randomness = Randomness::seeded(SEED).party("user");
+        let outcome = job::run(&spec, vec![link], &randomness, &mut Quiet, None).unwrap();
+        Measured::new(began.elapsed(), outcome)
+    }
+
+    fn data_user(&self) -> User {
+        let mut user = User::new(self.user.clone());
+        user.connector.limits = heda_node::wire::WireLimits {
+            inbox_bytes: heda_node::wire::WireLimits::default().inbox_bytes,
+            ..wire_limits(Duration::from_secs(600))
+        };
+        user
+    }
+}
+
+/// One run.
+struct Measured {
+    total: Duration,
+    training: Duration,
+    traffic: Traffic,
+    beta: Vec<f64>,
+}
+
+impl Measured {
+    fn new(total: Duration, outcome: Outcome) -> Self {
+        let phases = outcome.phases.iter();
+        let mut traffic = Traffic::default();
+        let parts = outcome.providers[0].traffic.values();
+        parts.for_each(|part| traffic += *part);
+        Self {
+            total,
+            training: phases
+                .filter(|phase| phase.phase == "train")
+                .map(|phase| phase.took)
+                .sum(),
+            traffic,
+            beta: outcome.fits[0].beta.clone(),
+        }
+    }
+
+    fn megabytes(&self) -> f64 {
+        (self.traffic.bytes_sent + self.traffic.bytes_received) as f64 / 1e6
+    }
+}
+
+/// The middle of some durations, in seconds.
+fn median(runs: &[Measured], of: impl Fn(&Measured) -> Duration) -> f64 {
+    let mut seconds: Vec<f64> = runs.iter().map(|run| of(run).as_secs_f64()).collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds[seconds.len() / 2]
+}
+
+fn line(name: &str, runs: &[Measured]) -> (f64, f64) {
+    let (total, training) = (median(runs, |r| r.total), median(runs, |r| r.training));
+    let rate = runs[0].megabytes() / total;
+    println!(
+        "| {name} | {total:.3} | {training:.3} | {:.1} | {rate:.0} |",
+        runs[0].megabytes()
+    );
+    (total, training)
+}
+
+fn heading(first: &str) {
+    println!("| {first} | job, s | training, s | MB | MB/s |");
+    println!("| --- | --- | --- | --- | --- |");
+}
+
+/// The same job over memory and over TLS, in turn.
+fn throughput(rounds: u64) {
+    let bench = Bench::new(Bundle::Adult, 10);
+    let daemon = bench.daemon();
+    let (user, remote) = (bench.data_user(), daemon.remote());
+    let (mut memory, mut tls) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        memory.push(bench.in_memory(round));
+        tls.push(bench.over_tls(&user, &remote, round));
+        assert_eq!(memory.last().unwrap().beta, tls.last().unwrap().beta);
+    }
+    println!("Adult, all features encrypted, 10 iterations, median of {rounds}, same model\n");
+    heading("channel");
+    let (total, training) = line("memory", &memory);
+    let (tls_total, tls_training) = line("TLS on loopback", &tls);
+    println!(
+        "\nthroughput over TLS / in memory: {:.2} of the job, {:.2} of its training",
+        total / tls_total,
+        training / tls_training
+    );
+}
+
+/// The same job with and without strangers at the door, in turn.
+fn strangers(rounds: u64) {
+    let bench = Bench::new(Bundle::Adult, 10);
+    let daemon = bench.daemon();
+    let (user, remote) = (bench.data_user(), daemon.remote());
+    let (mut alone, mut crowded) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        alone.push(bench.over_tls(&user, &remote, 2 * round));
+        // New ones in every round: the daemon ends them after its patience.
+        let idle: Vec<_> = (0..50)
+            .map(|_| TcpStream::connect(daemon.address).unwrap())
+            .collect();
+        crowded.push(bench.over_tls(&user, &remote, 2 * round + 1));
+        drop(idle);
+    }
+    println!("Adult over TLS, 10 iterations, median of {rounds}\n");
+    heading("at the door");
+    let (total, _) = line("nobody", &alone);
+    let (with, _) = line("50 idle strangers", &crowded);
+    println!("\ntime with strangers / without: {:.3}", with / total);
+}
+
+/// Small jobs, one after the other, at a daemon in a process of its own.
+fn memory(jobs: u64) {
+    let bench = Bench::new(Bundle::Bcwd, 5);
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+        .arg("serve")
+        .arg(bench.config_path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut address = String::new();
+    let stdout = child.stdout.take().unwrap();
+    BufReader::new(stdout).read_line(&mut address).unwrap();
+    let remote = heda_node::client::RemoteProvider {
+        address: address.trim().to_owned(),
+        peer: pinned(NAME, &bench.provider),
+    };
+    let user = bench.data_user();
+    println!("BCWD, 5 iterations, one daemon\n");
+    println!("| jobs done | resident memory, MB | threads |\n| --- | --- | --- |");
+    let steps = [1, 10, 20, 50];
+    for done in 1..=jobs {
+        bench.over_tls(&user, &remote, done);
+        if steps.contains(&done) || done % 50 == 0 || done == jobs {
+            let (resident, threads) = vital_signs(child.id());
+            println!("| {done} | {resident:.1} | {threads} |");
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Resident megabytes and threads of a process.
+fn vital_signs(process: u32) -> (f64, u64) {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let field = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let word = line.unwrap().split_whitespace().next();
+        word.unwrap().parse().unwrap()
+    };
+    (field("VmRSS:") as f64 / 1e3, field("Threads:"))
+}
+
+fn serve(config: &Path) {
+    let config = ProviderConfig::load(config).unwrap();
+    heda_node::serve::serve(&config, |address| println!("{address}")).unwrap();
+}
