@@ -5,6 +5,7 @@ use crate::daemon::{CONNECTION_WINDOW, PING_INTERVAL, PING_PATIENCE, STREAM_WIND
 use crate::fingerprint::ed25519_key;
 use crate::frame::{CHUNK_LIMIT, FRAME_LIMIT, Frame, GreetingError, check_greeting};
 use crate::identity::Identity;
+use crate::listener::READ_AHEAD;
 use crate::service::SESSION_PATH;
 use crate::trust::{TlsSetupError, Trust, TrustError, TrustedPeer, client_tls};
 use crate::wire::{NetworkWire, WireLimits, words_of};
@@ -16,7 +17,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -138,6 +139,9 @@ impl ConnectError {
     }
 }
 
+/// A connection after the handshake.
+type Secured = TlsStream<BufReader<TcpStream>>;
+
 /// An open session and who is at its other end.
 #[derive(Debug)]
 pub struct Session {
@@ -224,7 +228,7 @@ impl Attempt<'_> {
 
     async fn session(
         &self,
-        stream: TlsStream<TcpStream>,
+        stream: Secured,
         alert: &Alert,
     ) -> Result<(NetworkWire, VerifyingKey), ConnectError> {
         let chain = stream.get_ref().1.peer_certificates();
@@ -260,7 +264,7 @@ impl Attempt<'_> {
         })
     }
 
-    async fn secured(&self) -> Result<TlsStream<TcpStream>, ConnectError> {
+    async fn secured(&self) -> Result<Secured, ConnectError> {
         let malformed = || ConnectError::Address {
             provider: self.provider(),
             address: self.to.address.clone(),
@@ -273,7 +277,9 @@ impl Attempt<'_> {
         let tcp = TcpStream::connect(&self.to.address).await;
         let tcp = tcp.map_err(|e| self.unreachable(e))?;
         let _ = tcp.set_nodelay(true);
-        let connected = tls.connect(name, tcp).await;
+        let connected = tls
+            .connect(name, BufReader::with_capacity(READ_AHEAD, tcp))
+            .await;
         connected.map_err(|e| self.handshake_failed(&e))
     }
 
@@ -376,7 +382,7 @@ impl Alert {
 
 /// A connection whose alert is noted.
 struct Watched {
-    stream: TlsStream<TcpStream>,
+    stream: Secured,
     alert: Alert,
 }
 
@@ -401,6 +407,19 @@ impl AsyncWrite for Watched {
         bytes: &[u8],
     ) -> Poll<std::io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    // Head and body of a frame in one record and one call to the system.
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {

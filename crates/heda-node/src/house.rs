@@ -237,7 +237,11 @@ impl Visit<'_> {
             }
         };
         let others = keys.iter().filter(|key| **key != own);
-        let scored = !matches!(proposal.ranking, Ranking::Given { .. });
+        let scored = match proposal.ranking {
+            Ranking::Given { .. } => false,
+            Ranking::Agreed { .. } => true,
+            Ranking::Chosen { chooser, .. } => keys.get(chooser) == Some(&own),
+        };
         // Which features take part, and which of them are published, comes with the split and is
         // looked at again then. Until then, those that may.
         let allowed = self.house.policy.columns_of(self.peer);

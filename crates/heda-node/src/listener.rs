@@ -10,18 +10,21 @@ use crate::stop::StopSignal;
 use crate::trust::{PeerIdentity, Trust};
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::Sender;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
+
+/// TLS reads four kilobytes at a time; this much is fetched from the system at once.
+pub(crate) const READ_AHEAD: usize = 128 << 10;
 
 /// Bounds on connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,7 +96,7 @@ impl<K: Eq + Hash + Clone> Drop for Counted<K> {
 /// A connection whose peer proved who it is.
 #[derive(Debug)]
 pub(crate) struct PeerStream {
-    stream: TlsStream<TcpStream>,
+    stream: TlsStream<BufReader<TcpStream>>,
     peer: PeerIdentity,
     _counted: Counted<[u8; 32]>,
 }
@@ -123,6 +126,19 @@ impl AsyncWrite for PeerStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    // Head and body of a frame in one record and one call to the system.
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -203,6 +219,7 @@ impl Gate {
 
     async fn handshake(&self, stream: TcpStream, address: SocketAddr) -> Option<PeerStream> {
         let _ = stream.set_nodelay(true);
+        let stream = BufReader::with_capacity(READ_AHEAD, stream);
         let accepted = self.acceptor.accept(stream).into_fallible();
         let outcome = tokio::time::timeout(self.limits.handshake_patience, accepted).await;
         let refused = |cause: String| {
@@ -213,7 +230,7 @@ impl Gate {
             Ok(Ok(stream)) => stream,
             Ok(Err((cause, stream))) => {
                 refused(cause.to_string());
-                part_politely(stream).await;
+                part_politely(stream.into_inner()).await;
                 return None;
             }
             Err(_) => {

@@ -114,6 +114,10 @@ pub enum NetworkJobError {
     Job(JobError),
 }
 
+/// Pauses before a lost provider is tried again.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
 /// A provider that failed in a way that may pass.
 struct Loss {
     provider: String,
@@ -150,6 +154,7 @@ impl NetworkJob {
             self.forget(&lost)?;
         }
         let mut waiting: Option<Instant> = None;
+        let mut pause = SHORTEST_PAUSE;
         loop {
             let before = progress(state);
             let loss = match self.attempt(runtime, state, stop)? {
@@ -166,10 +171,13 @@ impl NetworkJob {
             // Progress since the last loss starts the wait anew.
             if progress(state) != before {
                 waiting = None;
+                pause = SHORTEST_PAUSE;
             }
             let since = *waiting.get_or_insert_with(Instant::now);
             if !loss.waited && since.elapsed() < self.loss_patience {
-                std::thread::sleep(Duration::from_millis(200));
+                std::thread::sleep(pause);
+                // Every try costs the other providers an iteration.
+                pause = (pause * 2).min(LONGEST_PAUSE);
                 continue;
             }
             self.give_up(loss, state)?;

@@ -5,7 +5,7 @@
 //! queue is filled while the job computes, so both sides may send at the same time without
 //! waiting for each other; when it is full, the flow control of HTTP/2 stops the sender.
 
-use crate::frame::{CHUNK_LIMIT, Content, Frame};
+use crate::frame::{CHUNK_LIMIT, CHUNK_SENT, Content, Frame};
 use heda_blocks::channel::{Wire, WireError};
 use prost::bytes::Bytes;
 use std::sync::Arc;
@@ -36,7 +36,9 @@ impl Default for WireLimits {
 }
 
 /// Chunks that wait to be written to the network.
-const OUTBOX_CHUNKS: usize = 4;
+const OUTBOX_CHUNKS: usize = 32;
+/// Room that is made at once for a message of several chunks; it is touched only as it fills.
+const MESSAGE_RESERVE: usize = 64 << 20;
 /// How long a session that ended here waits for the peer to take what was sent last.
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -175,7 +177,7 @@ impl Wire for NetworkWire {
     fn send(&mut self, message: Vec<u8>) -> Result<(), WireError> {
         let mut rest = Bytes::from(message);
         loop {
-            let piece = rest.split_to(rest.len().min(CHUNK_LIMIT));
+            let piece = rest.split_to(rest.len().min(CHUNK_SENT));
             let last = rest.is_empty();
             self.send_chunk(last, piece)?;
             if last {
@@ -206,6 +208,9 @@ impl Wire for NetworkWire {
             }
             if chunk.last && message.is_empty() {
                 return Ok(chunk.payload.into());
+            }
+            if message.is_empty() {
+                message.reserve_exact(limit.min(MESSAGE_RESERVE));
             }
             message.extend_from_slice(&chunk.payload);
             if chunk.last {
@@ -288,11 +293,11 @@ mod tests {
 
     #[test]
     fn messages_are_split_and_joined() {
-        for length in [0, 1, CHUNK_LIMIT, CHUNK_LIMIT + 1, 3 * CHUNK_LIMIT] {
+        for length in [0, 1, CHUNK_SENT, CHUNK_SENT + 1, 3 * CHUNK_SENT] {
             let mut bench = bench(5000);
             let message: Vec<u8> = (0..length).map(|i| (i / 1000) as u8).collect();
             bench.wire.send(message.clone()).unwrap();
-            for _ in 0..length.div_ceil(CHUNK_LIMIT).max(1) {
+            for _ in 0..length.div_ceil(CHUNK_SENT).max(1) {
                 let frame = bench.runtime.block_on(bench.sent.recv()).unwrap();
                 bench.feed(frame);
             }
@@ -352,7 +357,7 @@ mod tests {
     fn silence_times_out_in_both_directions() {
         let mut bench = bench(50);
         assert!(matches!(bench.wire.receive(9), Err(WireError::TimedOut(_))));
-        let message = vec![0; (OUTBOX_CHUNKS + 1) * CHUNK_LIMIT];
+        let message = vec![0; (OUTBOX_CHUNKS + 1) * CHUNK_SENT];
         assert!(matches!(
             bench.wire.send(message),
             Err(WireError::TimedOut(_))

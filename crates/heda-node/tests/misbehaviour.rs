@@ -310,7 +310,7 @@ fn tls_1_2_is_not_spoken() {
 #[test]
 fn a_line_cut_in_mid_message_is_noticed_on_both_sides() {
     let bench = bench();
-    let proxy = Proxy::start(bench.daemon.address, Some(3_000_000));
+    let proxy = Proxy::start(bench.daemon.address, 3_000_000);
     let mut remote = bench.daemon.remote();
     remote.address = proxy.address.to_string();
     let user = User::new(bench.user.clone());

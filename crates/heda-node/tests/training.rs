@@ -48,6 +48,8 @@ struct Hospital {
     folder: tempfile::TempDir,
     identity: Identity,
     user: Identity,
+    more_users: Vec<Identity>,
+    epsilon_total: &'static str,
     place: usize,
 }
 
@@ -59,6 +61,8 @@ impl Hospital {
             folder,
             identity: identity(NAMES[place]),
             user: user.clone(),
+            more_users: Vec::new(),
+            epsilon_total: "1.5",
             place,
         }
     }
@@ -71,14 +75,24 @@ impl Hospital {
                 format!("[[known_provider]]\nname = \"{other}\"\nfingerprint = \"{print}\"\n")
             })
             .collect();
+        let more: String = self
+            .more_users
+            .iter()
+            .enumerate()
+            .map(|(number, user)| {
+                let print = user.fingerprint();
+                format!("[[allow]]\nname = \"user-{number}\"\nfingerprint = \"{print}\"\n")
+            })
+            .collect();
         let text = format!(
             "identity = \"identity\"\ndata_set = \"biopsies\"\ndata = \"rows.csv\"\n\
              schema = \"{}\"\nlisten = \"127.0.0.1:0\"\nstore = \".\"\n[[allow]]\n\
-             name = \"user\"\nfingerprint = \"{}\"\n{known}[limits]\nepsilon_total = 1.5\n\
+             name = \"user\"\nfingerprint = \"{}\"\n{more}{known}[limits]\nepsilon_total = {}\n\
              rows_per_batch_min = 50\niterations_per_job = 30\niterations_per_day = 100\n\
              known_co_providers_min = 1\nrevealed_per_unknown_max = 0.5\n",
             schema_path().display(),
             self.user.fingerprint(),
+            self.epsilon_total,
         );
         let path = self.folder.path().join("provider.toml");
         std::fs::write(&path, text).unwrap();
@@ -101,7 +115,9 @@ impl Hospital {
             randomness: Randomness::seeded(SEED).party(NAMES[self.place]),
             metrics: Arc::new(Metrics::default()),
         };
-        let mut setup = Setup::for_peers(vec![pinned("user", &self.user)]);
+        let mut peers = vec![pinned("user", &self.user)];
+        peers.extend(self.more_users.iter().map(|user| pinned("other", user)));
+        let mut setup = Setup::for_peers(peers);
         setup.identity = self.identity.clone();
         setup.start(Arc::new(house))
     }
@@ -326,4 +342,81 @@ fn a_lost_provider_is_named_and_the_job_resumes_without_it() {
     assert_eq!(outcome.providers.len(), 2);
     assert_eq!(world.spent(), [1_000_000_000; 3]);
     daemons.clear();
+}
+
+#[test]
+fn a_line_cut_in_the_middle_of_messages_changes_nothing() {
+    let world = World::new();
+    let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
+    // In the agreement, in an encrypted matrix, in tables of two iterations.
+    let line = Proxy::cut_at(daemons[1].address, &[4_000, 150_000, 700_000, 1_200_000]);
+    let mut remotes = world.remotes(&daemons);
+    remotes[1].address = line.address.to_string();
+    let mut job = world.job(1, remotes, Duration::from_secs(60));
+    let losses = Arc::new(Mutex::new(0));
+    let counted = Arc::clone(&losses);
+    job.listener = Arc::new(move |notice| {
+        if matches!(notice, Notice::Lost { .. } | Notice::Retry { .. }) {
+            *counted.lock().unwrap() += 1;
+        }
+    });
+    let outcome = world.run(job, "one", false).unwrap();
+    assert_eq!(outcome.fits[0].beta, in_process());
+    assert!(*losses.lock().unwrap() >= 3, "the line was cut");
+    assert_eq!(world.spent(), [1_000_000_000; 3]);
+}
+
+#[test]
+fn the_others_go_on_at_once_when_that_is_wished() {
+    let world = World::new();
+    let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
+    let line = Arc::new(MovableLine::start(daemons[0].address));
+    let mut remotes = world.remotes(&daemons);
+    remotes[0].address = line.address.to_string();
+    let mut job = world.job(1, remotes, Duration::from_secs(1));
+    job.on_loss = OnLoss::Continue;
+    let left_behind = Arc::new(Mutex::new(Vec::new()));
+    let (noted, cutter) = (Arc::clone(&left_behind), Arc::clone(&line));
+    job.listener = Arc::new(move |notice| match notice {
+        Notice::Iteration { done: 3, .. } => cutter.cut(),
+        Notice::LeftBehind(name) => noted.lock().unwrap().push(name),
+        _ => {}
+    });
+    let outcome = world.run(job, "one", false).unwrap();
+    assert_eq!(*left_behind.lock().unwrap(), ["a"]);
+    let names: Vec<_> = outcome.providers.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["b", "c"]);
+    // The model is another one: the rows of the lost provider count no more.
+    assert_ne!(outcome.fits[0].beta, in_process());
+    assert_eq!(world.spent(), [1_000_000_000; 3]);
+}
+
+#[test]
+fn two_data_users_train_at_once_without_disturbing_each_other() {
+    let mut world = World::new();
+    let other = identity("other");
+    for hospital in &mut world.hospitals {
+        hospital.more_users.push(other.clone());
+        hospital.epsilon_total = "2";
+    }
+    let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
+    let patience = Duration::from_secs(30);
+    let mut theirs = world.job(2, world.remotes(&daemons), patience);
+    theirs.connector.identity = other;
+    let ours = world.job(1, world.remotes(&daemons), patience);
+    let betas = std::thread::scope(|scope| {
+        let world = &world;
+        let run = |job, out| scope.spawn(move || world.run(job, out, false).unwrap());
+        let threads = [run(ours, "one"), run(theirs, "two")];
+        threads.map(|thread| thread.join().unwrap().fits[0].beta.clone())
+    });
+    // Seeded alike, so alike: nothing of one job got into the other.
+    assert_eq!(betas[0], in_process());
+    assert_eq!(betas[1], betas[0]);
+    assert_eq!(world.spent(), [2_000_000_000; 3]);
+    for hospital in &world.hospitals {
+        let jobs = hospital.ledger().status("biopsies").unwrap().jobs;
+        let peers: std::collections::BTreeSet<_> = jobs.iter().map(|job| &job.peer).collect();
+        assert_eq!((jobs.len(), peers.len()), (2, 2));
+    }
 }

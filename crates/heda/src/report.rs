@@ -20,6 +20,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 pub(crate) fn html(summary: &Summary, model: &Model, command: &str) -> String {
     let body = [
         opening(summary),
+        losses(model),
         accuracy(summary),
         features(summary),
         coefficients(summary, model),
@@ -105,6 +106,25 @@ fn opening(summary: &Summary) -> String {
         );
     }
     text
+}
+
+/// Providers that did not stay to the end.
+fn losses(model: &Model) -> String {
+    match model.provenance().notes.get(PROVIDERS_LOST) {
+        Some(lost) => paragraph("warning", &went_on_without(lost)),
+        None => String::new(),
+    }
+}
+
+/// Note of a model whose job lost providers.
+pub(crate) const PROVIDERS_LOST: &str = "providers_lost";
+
+/// What happened to a job that lost providers.
+pub(crate) fn went_on_without(lost: &str) -> String {
+    format!(
+        "The job went on without {lost}, with new masks. What it had learned from them until then \
+         is in the model."
+    )
 }
 
 fn accuracy(summary: &Summary) -> String {

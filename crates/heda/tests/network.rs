@@ -117,10 +117,63 @@ fn processes_train_the_same_model_as_threads() {
     }
 }
 
+/// Iterations and evaluations that a hospital has let go, by its ledger.
+fn let_go(world: &World, place: usize) -> (u64, u64) {
+    let status = world.status(place);
+    let jobs = status["jobs"].as_array().unwrap();
+    assert_eq!(jobs.len(), 1, "{status}");
+    let count = |name: &str| jobs[0][name].as_u64().unwrap();
+    (count("iterations"), count("evaluations"))
+}
+
+/// Kills hospital b in a phase, starts it again, and looks at the model and the ledgers.
+fn kill_in(phase: &str, expected: &[f64]) {
+    let world = World::new(&Wishes::default());
+    let mut daemons = world.serve_all();
+    world.slow_line_to(1);
+    let mut after: Option<Vec<String>> = None;
+    let output = world.train_watched("result", false, |line, _| match &mut after {
+        None if line.starts_with(phase) => {
+            daemons.remove(1).kill();
+            daemons.insert(1, world.serve(1));
+            after = Some(Vec::new());
+        }
+        None => {}
+        Some(lines) => lines.push(line.to_owned()),
+    });
+    succeeded(&output);
+    let after = after.expect("the phase was reached");
+    assert!(
+        after[0].starts_with("lost hospital-b"),
+        "killed in {phase}, not later: {after:?}"
+    );
+    assert_eq!(coefficients(&world.model("result")), expected, "{phase}");
+    one_release_everywhere(&world);
+    // What was under way when the connection broke was let go once more, and nothing else.
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let iterations = summary["iterations"].as_u64().unwrap();
+    let (again, evaluated_again) = match phase {
+        "train" | "iteration 4" => (1, 0),
+        "evaluate" => (0, 1),
+        _ => (0, 0),
+    };
+    for place in 0..3 {
+        let (counted, evaluated) = let_go(&world, place);
+        assert!(
+            (iterations..=iterations + again).contains(&counted),
+            "{phase}: {counted}"
+        );
+        assert!(
+            (1..=1 + evaluated_again).contains(&evaluated),
+            "{phase}: {evaluated}"
+        );
+    }
+}
+
 #[test]
 fn a_daemon_killed_in_any_phase_comes_back_and_nothing_is_lost() {
     let expected = in_process();
-    for phase in [
+    let phases = [
         "agree",
         "score",
         "publish",
@@ -128,28 +181,31 @@ fn a_daemon_killed_in_any_phase_comes_back_and_nothing_is_lost() {
         "train",
         "iteration 4",
         "evaluate",
-    ] {
-        let world = World::new(&Wishes::default());
-        let mut daemons = world.serve_all();
-        let mut killed = false;
-        let output = world.train_watched("result", false, |line, _| {
-            if !killed && line.starts_with(phase) {
-                killed = true;
-                daemons.remove(1).kill();
-                daemons.insert(1, world.serve(1));
+    ];
+    // Mostly waiting for the slow line, so several at once.
+    for some in phases.chunks(4) {
+        std::thread::scope(|scope| {
+            let expected = &expected;
+            for phase in some {
+                scope.spawn(move || kill_in(phase, expected));
             }
         });
-        succeeded(&output);
-        assert!(killed, "{phase} was never reached");
-        assert_eq!(coefficients(&world.model("result")), expected, "{phase}");
-        one_release_everywhere(&world);
     }
 }
 
 #[test]
 fn a_data_user_killed_at_any_time_resumes_to_the_same_model() {
     let expected = in_process();
-    for phase in ["publish", "encrypt", "iteration 3", "evaluate"] {
+    let phases = [
+        "agree",
+        "score",
+        "publish",
+        "encrypt",
+        "train",
+        "iteration 3",
+        "evaluate",
+    ];
+    for phase in phases {
         let world = World::new(&Wishes::default());
         let _daemons = world.serve_all();
         let killed = world.train_watched("result", false, |line, child| {
@@ -211,6 +267,9 @@ fn a_lost_provider_is_waited_for_then_named_and_left_behind_when_wished() {
     assert_eq!(summary["providers"], 2);
     let notes = &world.model("result")["provenance"]["notes"];
     assert_eq!(notes["providers_lost"], "hospital-c");
+    let report = std::fs::read_to_string(world.root().join("result/report.html")).unwrap();
+    let sentence = "The job went on without hospital-c, with new masks";
+    assert!(report.contains(sentence), "the report says so");
     one_release_everywhere(&world);
 }
 
@@ -236,6 +295,94 @@ fn a_full_disk_at_the_data_user_leaves_the_last_checkpoint() {
     succeeded(&world.train("result", true));
     assert_eq!(coefficients(&world.model("result")), in_process());
     one_release_everywhere(&world);
+}
+
+#[test]
+fn a_full_disk_at_a_provider_releases_nothing_and_the_job_goes_on_later() {
+    let expected = in_process();
+    // The ledger fails while the job is opened, paid for, or counted.
+    for kilobytes in [40, 56, 72, 104] {
+        let world = World::new(&Wishes::default());
+        world.change_job("loss_seconds = 60", "loss_seconds = 1");
+        assert!(world.serve(1).terminate().success(), "the ledger is there");
+        let mut daemons = vec![world.serve(0), world.serve(2)];
+        let mut limited = std::process::Command::new("bash");
+        limited
+            .arg("-c")
+            .arg(format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$@\""))
+            .args(["bash", env!("CARGO_BIN_EXE_heda"), "provider", "serve"])
+            .arg("--config")
+            .arg(world.config(1));
+        let limited = Daemon::spawn(limited);
+        let output = world.train("result", false);
+        assert_eq!(output.status.code(), Some(5), "{}", words(&output));
+        assert!(
+            words(&output).contains("provider's ledger failed"),
+            "{}",
+            words(&output)
+        );
+        limited.kill();
+        daemons.push(world.serve(1));
+        succeeded(&world.train("result", true));
+        assert_eq!(coefficients(&world.model("result")), expected);
+        one_release_everywhere(&world);
+    }
+}
+
+#[test]
+fn a_provider_that_stalls_is_given_up_and_taken_back() {
+    let world = World::new(&Wishes::default());
+    world.change_job("answer_seconds = 60", "answer_seconds = 2");
+    world.change_job("connect_seconds = 10", "connect_seconds = 2");
+    let daemons = world.serve_all();
+    let stalled = daemons[2].process();
+    let mut halted = false;
+    let output = world.train_watched("result", false, |line, _| {
+        if !halted && line.starts_with("iteration 3") {
+            halted = true;
+            signal("-STOP", stalled);
+        } else if line.starts_with("lost hospital-c") {
+            signal("-CONT", stalled);
+        }
+    });
+    succeeded(&output);
+    let text = words(&output);
+    assert!(text.contains("did not answer within 2s"), "{text}");
+    assert_eq!(coefficients(&world.model("result")), in_process());
+    one_release_everywhere(&world);
+}
+
+#[test]
+fn columns_that_a_data_user_may_not_use_are_named_with_code_3() {
+    let world = World::new(&Wishes {
+        hospitals: 1,
+        job: "encrypt = [\"clump_thickness\", \"bare_nuclei\"]\niterations = 4\n",
+        ..Wishes::default()
+    });
+    let restricted = "name = \"university\"\ncolumns = [\"clump_thickness\", \"mitoses\"]";
+    world.change_provider(0, "name = \"university\"", restricted);
+    let _daemons = world.serve_all();
+    let refused = world.train("one", false);
+    assert_eq!(refused.status.code(), Some(3), "{}", words(&refused));
+    let reason = "university may not use the columns bare_nuclei";
+    assert!(words(&refused).contains(reason), "{}", words(&refused));
+    let config = world.config(0);
+    let preview = [
+        "provider",
+        "preview",
+        "--config",
+        config.to_str().unwrap(),
+        "--job",
+        "university/job.toml",
+        "--as",
+        "university",
+    ];
+    let previewed = run(&preview, world.root());
+    assert_eq!(previewed.status.code(), Some(3));
+    assert!(words(&previewed).contains(reason), "{}", words(&previewed));
+    world.change_job("bare_nuclei", "mitoses");
+    good(&preview, world.root());
+    succeeded(&world.train("two", false));
 }
 
 #[test]

@@ -321,7 +321,7 @@ impl JobConfig {
             job: "preview".into(),
             schema: facts.schema.clone(),
             engine: self.engine.name().into(),
-            scored: self.encrypt.is_none(),
+            scored: self.encrypt.is_none() && self.order.is_none(),
             features,
             published,
             epsilon: self.epsilon,

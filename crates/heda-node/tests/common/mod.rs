@@ -234,22 +234,48 @@ impl Proxy {
         carry(
             std::net::TcpListener::bind(self.address).unwrap(),
             self.target,
-            None,
+            Cuts::default(),
         );
     }
 
     /// A line that carries; each connection is cut after `cut` bytes in either direction.
-    pub fn start(target: SocketAddr, cut: Option<usize>) -> Self {
+    pub fn start(target: SocketAddr, cut: usize) -> Self {
+        let cuts = Cuts {
+            first: Vec::new(),
+            rest: Some(cut),
+        };
+        Self::with(target, cuts)
+    }
+
+    /// A line that is cut after these numbers of bytes, one connection after the other, and then
+    /// holds.
+    pub fn cut_at(target: SocketAddr, first: &[usize]) -> Self {
+        let cuts = Cuts {
+            first: first.to_vec(),
+            rest: None,
+        };
+        Self::with(target, cuts)
+    }
+
+    fn with(target: SocketAddr, cuts: Cuts) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        carry(listener, target, cut);
+        carry(listener, target, cuts);
         Self { address, target }
     }
 }
 
-fn carry(listener: std::net::TcpListener, target: SocketAddr, cut: Option<usize>) {
+/// Where connections are cut: the first ones here, all others there.
+#[derive(Default)]
+struct Cuts {
+    first: Vec<usize>,
+    rest: Option<usize>,
+}
+
+fn carry(listener: std::net::TcpListener, target: SocketAddr, cuts: Cuts) {
     std::thread::spawn(move || {
-        for client in listener.incoming() {
+        for (number, client) in listener.incoming().enumerate() {
+            let cut = cuts.first.get(number).copied().or(cuts.rest);
             let (Ok(client), Ok(server)) = (client, std::net::TcpStream::connect(target)) else {
                 continue;
             };

@@ -87,7 +87,7 @@ impl Trained {
         let mut text = self.summary.text();
         if !self.providers_lost.is_empty() {
             let lost = self.providers_lost.join(", ");
-            text += &format!("\nThe job went on without {lost}, with new masks.");
+            text += &format!("\n{}", report::went_on_without(&lost));
         }
         text
     }
@@ -361,7 +361,7 @@ fn model(
     notes.insert("seeded".to_owned(), summary.seeded.to_string());
     if !trained.providers_lost.is_empty() {
         notes.insert(
-            "providers_lost".to_owned(),
+            report::PROVIDERS_LOST.to_owned(),
             trained.providers_lost.join(", "),
         );
     }

@@ -1,10 +1,11 @@
 //! Hospitals and a university as processes on loopback.
 #![allow(dead_code, reason = "every test file uses a part of these helpers")]
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 pub(crate) const SEED: u64 = 11;
 pub(crate) const HOSPITALS: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
@@ -84,6 +85,11 @@ impl Daemon {
         Self { child }
     }
 
+    /// The number of its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGKILL: no time to say goodbye.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
@@ -130,6 +136,43 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A line on which every piece takes its time, so that no phase is over before a test can act.
+pub(crate) struct SlowLine {
+    pub(crate) port: u16,
+}
+
+impl SlowLine {
+    pub(crate) fn start(target: u16, delay: Duration) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let server = TcpStream::connect(("127.0.0.1", target));
+                // Nobody is there: whoever called is hung up on.
+                let (Ok(client), Ok(server)) = (client, server) else {
+                    continue;
+                };
+                let back = (server.try_clone().unwrap(), client.try_clone().unwrap());
+                std::thread::spawn(move || carry_slowly(client, server, delay));
+                std::thread::spawn(move || carry_slowly(back.0, back.1, delay));
+            }
+        });
+        Self { port }
+    }
+}
+
+fn carry_slowly(mut from: TcpStream, mut to: TcpStream, delay: Duration) {
+    let mut buffer = vec![0; 4 << 20];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        std::thread::sleep(delay);
+        if to.write_all(&buffer[..read]).is_err() {
+            break;
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
 }
 
 /// What a world differs in from the usual one.
@@ -221,6 +264,26 @@ impl World {
         self.root().join(HOSPITALS[place]).join("provider.toml")
     }
 
+    /// The port that a hospital listens on.
+    pub(crate) fn port(&self, place: usize) -> u16 {
+        let text = std::fs::read_to_string(self.config(place)).unwrap();
+        let port = text.split("listen = \"127.0.0.1:").nth(1).unwrap();
+        port.split('"').next().unwrap().parse().unwrap()
+    }
+
+    /// Leads the data user to a hospital over a slow line.
+    pub(crate) fn slow_line_to(&self, place: usize) {
+        let port = self.port(place);
+        let line = SlowLine::start(port, Duration::from_millis(120));
+        let address = |port: u16| format!("address = \"127.0.0.1:{port}\"");
+        self.change_job(&address(port), &address(line.port));
+    }
+
+    /// Changes the configuration of a hospital.
+    pub(crate) fn change_provider(&self, place: usize, from: &str, to: &str) {
+        change(&self.config(place), from, to);
+    }
+
     pub(crate) fn serve(&self, place: usize) -> Daemon {
         Daemon::start(&self.config(place))
     }
@@ -231,10 +294,7 @@ impl World {
 
     /// Changes the job file.
     pub(crate) fn change_job(&self, from: &str, to: &str) {
-        let path = self.root().join("university/job.toml");
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text.contains(from), "{from}");
-        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        change(&self.root().join("university/job.toml"), from, to);
     }
 
     fn train_command(&self, out: &str, resume: bool) -> Command {
@@ -297,6 +357,12 @@ impl World {
         );
         serde_json::from_str(&text).unwrap()
     }
+}
+
+fn change(path: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.contains(from), "{from}");
+    std::fs::write(path, text.replacen(from, to, 1)).unwrap();
 }
 
 pub(crate) fn words(output: &Output) -> String {

@@ -1,0 +1,499 @@
+//! A provider's house and data users of every kind: greedy, many at once, gone in the middle,
+//! held to columns. After each of them the ledger says exactly what left.
+#![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
+
+mod common;
+
+use common::*;
+use heda_blocks::channel::{Channel, ChannelError};
+use heda_crypto::random::Randomness;
+use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::fixed::Precision;
+use heda_learn::loss::LossKind;
+use heda_learn::optimise::{Method, Settings};
+use heda_node::clock::{ManualClock, Timestamp};
+use heda_node::config::ProviderConfig;
+use heda_node::house::TrainingHouse;
+use heda_node::identity::Identity;
+use heda_node::ledger::{BudgetReport, JobReport, Ledger};
+use heda_node::metrics::Metrics;
+use heda_node::policy::Policy;
+use heda_node::provider_data::ProviderData;
+use heda_train::error::JobError;
+use heda_train::job::{self, Checkpoint, Choice, JobSpec, Link, Observer, Outcome, Quiet};
+use heda_train::local::fresh_job_id;
+use heda_train::proposal::{Engine, PROTOCOL_VERSION, Proposal, Ranking, Spending, Split};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use std::time::Duration;
+
+const DATA_SET: &str = "biopsies";
+
+/// One provider with a ledger, and the data users that it allows.
+struct House {
+    folder: tempfile::TempDir,
+    identity: Identity,
+    users: [Identity; 2],
+    clock: Arc<ManualClock>,
+    limits: String,
+    columns: &'static str,
+}
+
+impl House {
+    fn new(limits: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rows = Vec::new();
+        std::io::Read::read_to_end(&mut Bundle::Bcwd.csv(), &mut rows).unwrap();
+        std::fs::write(folder.path().join("rows.csv"), rows).unwrap();
+        let schema = Bundle::Bcwd.schema_text(Coding::Natural);
+        std::fs::write(folder.path().join("schema.toml"), schema).unwrap();
+        Self {
+            folder,
+            identity: identity("provider"),
+            users: ["one", "two"].map(identity),
+            clock: Arc::new(ManualClock::at(now())),
+            limits: limits.to_owned(),
+            columns: "",
+        }
+    }
+
+    fn config(&self) -> ProviderConfig {
+        let [one, two] = self.users.each_ref().map(Identity::fingerprint);
+        let text = format!(
+            "identity = \"identity\"\ndata_set = \"{DATA_SET}\"\ndata = \"rows.csv\"\n\
+             schema = \"schema.toml\"\nlisten = \"127.0.0.1:0\"\nstore = \".\"\n\
+             [[allow]]\nname = \"one\"\nfingerprint = \"{one}\"\n{}\n\
+             [[allow]]\nname = \"two\"\nfingerprint = \"{two}\"\n\
+             [limits]\nrows_per_batch_min = 50\niterations_per_job = 30\n\
+             known_co_providers_min = 0\nrevealed_per_unknown_max = 0.5\n{}\n",
+            self.columns, self.limits
+        );
+        let path = self.folder.path().join("provider.toml");
+        std::fs::write(&path, text).unwrap();
+        ProviderConfig::load(&path).unwrap()
+    }
+
+    fn ledger(&self) -> Ledger {
+        let clock = Arc::clone(&self.clock);
+        Ledger::open(&self.config().ledger_path(), clock).unwrap()
+    }
+
+    fn serve(&self) -> Running {
+        let config = self.config();
+        let house = TrainingHouse {
+            policy: Policy::new(&config),
+            data: ProviderData::load(&config).unwrap(),
+            ledger: self.ledger(),
+            identity: self.identity.signing_key().clone(),
+            row_secret: [7; 32].into(),
+            randomness: Randomness::from_os(),
+            metrics: Arc::new(Metrics::default()),
+        };
+        let peers = ["one", "two"].iter().zip(&self.users);
+        let peers = peers.map(|(name, user)| pinned(name, user)).collect();
+        let mut setup = Setup::for_peers(peers);
+        setup.identity = self.identity.clone();
+        setup.sessions.sessions = 64;
+        setup.sessions.sessions_per_peer = 64;
+        setup.start(Arc::new(house))
+    }
+
+    fn budget(&self) -> BudgetReport {
+        let total = self.config().limits.epsilon_total.unwrap();
+        self.ledger().budget(DATA_SET, total).unwrap()
+    }
+
+    fn jobs(&self) -> Vec<JobReport> {
+        self.ledger().status(DATA_SET).unwrap().jobs
+    }
+
+    /// A proposal that this house accepts: nothing is scored.
+    fn proposal(&self, job: u64, epsilon: &str) -> Proposal {
+        let key = self.identity.signing_key().verifying_key();
+        let hex = key.as_bytes().iter().map(|byte| format!("{byte:02x}"));
+        Proposal {
+            version: PROTOCOL_VERSION,
+            job: fresh_job_id(&Randomness::seeded(job)).unwrap(),
+            dataset: DATA_SET.into(),
+            schema: schema().fingerprint().to_string(),
+            engine: Engine::Lookup,
+            loss: LossKind::Logistic,
+            positives: vec![1],
+            value_bits: Precision::default().value_bits(),
+            index_bits: Precision::default().index_bits(),
+            batches: 1,
+            iterations: 6,
+            holdout_permille: 200,
+            ranking: Ranking::Given { features: names() },
+            spending: Some(Spending::Total(epsilon.parse().unwrap())),
+            identities: vec![hex.collect()],
+            seeded: false,
+            key_bits: 2048,
+        }
+    }
+}
+
+fn schema() -> heda_learn::schema::Schema {
+    Bundle::Bcwd.schema(Coding::Natural)
+}
+
+fn names() -> Vec<String> {
+    let columns = schema().columns().to_vec();
+    columns
+        .iter()
+        .map(|column| column.name().to_owned())
+        .collect()
+}
+
+fn settled(daemon: &Running) {
+    while daemon.metrics.running() > 0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Steps J1 to J6 by hand, with the tags of `docs/protocols.md`.
+mod steps {
+    use super::*;
+
+    pub(crate) const PROPOSAL: u8 = 0x01;
+    pub(crate) const ACCEPTANCE: u8 = 0x02;
+    pub(crate) const ANNOUNCEMENTS: u8 = 0x03;
+    pub(crate) const SPLIT: u8 = 0x05;
+    pub(crate) const CHARGE: u8 = 0x06;
+    pub(crate) const RELEASE: u8 = 0x07;
+
+    pub(crate) fn agree(channel: &mut Channel, proposal: &Proposal) -> Result<(), ChannelError> {
+        channel.send(PROPOSAL, &serde_json::to_vec(proposal).unwrap())?;
+        let accepted = channel.receive(ACCEPTANCE, 1 << 20)?;
+        let accepted: serde_json::Value = serde_json::from_slice(&accepted).unwrap();
+        let announcement = accepted["announcement"].as_str().unwrap().as_bytes();
+        let pairs = announcement
+            .chunks(2)
+            .map(|pair| std::str::from_utf8(pair).unwrap());
+        let bytes: Vec<u8> = pairs
+            .map(|pair| u8::from_str_radix(pair, 16).unwrap())
+            .collect();
+        channel.send(ANNOUNCEMENTS, &bytes)
+    }
+
+    /// Five features encrypted, four published.
+    pub(crate) fn split(channel: &mut Channel) -> Result<(), ChannelError> {
+        let split = Split {
+            encrypted: (0..5).collect(),
+            published: (5..9).collect(),
+            dropped: Vec::new(),
+        };
+        channel.send(SPLIT, &serde_json::to_vec(&split).unwrap())
+    }
+
+    /// SHA-256 of the release, as in the ledger.
+    pub(crate) fn release(channel: &mut Channel) -> Result<String, ChannelError> {
+        channel.receive(CHARGE, 1 << 20)?;
+        let content = channel.receive(RELEASE, 1 << 20)?;
+        let hash = Sha256::digest(content);
+        Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// How far a data user goes.
+#[derive(Clone, Copy, PartialEq)]
+enum Until {
+    /// It leaves when the release is on its way.
+    Split,
+    /// It takes the release.
+    Release,
+}
+
+fn visit(
+    user: &User,
+    daemon: &Running,
+    proposal: &Proposal,
+    until: Until,
+) -> Result<Option<String>, ChannelError> {
+    let mut channel = user.open(&daemon.remote()).unwrap();
+    steps::agree(&mut channel, proposal)?;
+    steps::split(&mut channel)?;
+    match until {
+        Until::Split => Ok(None),
+        Until::Release => steps::release(&mut channel).map(Some),
+    }
+}
+
+#[test]
+fn many_jobs_at_once_some_of_them_interrupted_cannot_exceed_the_budget() {
+    // Six releases of 0.25 fit into 1.6, whoever comes first and whoever leaves in between.
+    let house = House::new("epsilon_total = 1.6\niterations_per_day = 1000");
+    let daemon = house.serve();
+    let users = house.users.clone().map(User::new);
+    let proposals: Vec<Proposal> = (0..24).map(|job| house.proposal(job, "0.25")).collect();
+    let visits = |until: fn(usize) -> Until| -> Vec<Result<Option<String>, ChannelError>> {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = proposals
+                .iter()
+                .enumerate()
+                .map(|(place, proposal)| {
+                    let (user, daemon) = (&users[place % 2], &daemon);
+                    scope.spawn(move || visit(user, daemon, proposal, until(place)))
+                })
+                .collect();
+            threads.into_iter().map(|t| t.join().unwrap()).collect()
+        })
+    };
+    let first = visits(|place| match place % 3 {
+        0 => Until::Split,
+        _ => Until::Release,
+    });
+    settled(&daemon);
+    let paid = house.budget();
+    assert_eq!(
+        (paid.epsilon_spent.as_str(), paid.releases.len()),
+        ("1.5", 6)
+    );
+    assert!(paid.releases.iter().all(|release| release.sha256.is_some()));
+    let of_job = |place: usize| {
+        let job = proposals[place].job.to_string();
+        let found = paid.releases.iter().find(|release| release.job == job);
+        found.map(|release| release.sha256.clone().unwrap())
+    };
+    for (place, outcome) in first.into_iter().enumerate() {
+        match outcome {
+            Ok(Some(hash)) => assert_eq!(Some(hash), of_job(place)),
+            Ok(None) => {}
+            Err(ChannelError::PeerStopped(words)) => {
+                assert!(words.contains("1.5 of 1.6 are spent"), "{words}");
+                assert_eq!(of_job(place), None);
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    // Everyone comes back: what was paid for comes again as it was, the others get nothing.
+    for (place, outcome) in visits(|_| Until::Release).into_iter().enumerate() {
+        assert_eq!(outcome.ok().flatten(), of_job(place), "{place}");
+    }
+    settled(&daemon);
+    assert_eq!(house.budget(), paid);
+}
+
+#[test]
+fn a_job_belongs_to_the_data_user_that_began_it() {
+    let house = House::new("epsilon_total = 1\niterations_per_day = 1000");
+    let daemon = house.serve();
+    let users = house.users.clone().map(User::new);
+    let proposal = house.proposal(1, "0.25");
+    let claims = std::thread::scope(|scope| {
+        let (daemon, proposal) = (&daemon, &proposal);
+        let claim = |user| scope.spawn(move || visit(user, daemon, proposal, Until::Release));
+        let threads = users.each_ref().map(claim);
+        threads.map(|thread| thread.join().unwrap())
+    });
+    let refusals: Vec<_> = claims.into_iter().filter_map(Result::err).collect();
+    let [refusal] = refusals.as_slice() else {
+        panic!("one of both is refused, not {}", refusals.len());
+    };
+    assert!(
+        refusal.to_string().contains("belongs to another data user"),
+        "{refusal}"
+    );
+    settled(&daemon);
+    assert_eq!(house.jobs().len(), 1);
+    assert_eq!(house.budget().epsilon_spent, "0.25");
+}
+
+#[test]
+fn proposals_and_splits_that_break_the_rules_leave_no_trace_but_their_refusal() {
+    let house = House::new("epsilon_total = 1\niterations_per_day = 1000");
+    let daemon = house.serve();
+    let user = User::new(house.users[0].clone());
+    let cases: [(fn(&mut Proposal), &str); 8] = [
+        (
+            |p| p.version += 1,
+            "speaks protocol version 2, this provider 1",
+        ),
+        (|p| p.schema = "0".repeat(64), "the schemas differ"),
+        (
+            |p| p.dataset = "salaries".into(),
+            "this provider has biopsies",
+        ),
+        (|p| p.engine = Engine::Paper, "engine paper is not allowed"),
+        (|p| p.iterations = 31, "31 iterations, a job may have 30"),
+        (|p| p.batches = 20, "rows in a batch"),
+        (|p| p.identities = vec!["1".repeat(64)], "key"),
+        (
+            |p| p.spending = Some(Spending::Automatic),
+            "name an epsilon",
+        ),
+    ];
+    for (change, words) in cases {
+        let mut proposal = house.proposal(1, "0.25");
+        change(&mut proposal);
+        let refused = visit(&user, &daemon, &proposal, Until::Release).unwrap_err();
+        assert!(refused.to_string().contains(words), "{words}: {refused}");
+    }
+    let broken: [&[u8]; 4] = [
+        b"\x00\xff garbage",
+        b"{}",
+        br#"{"encrypted":[0,0],"published":[1],"dropped":[]}"#,
+        br#"{"encrypted":[99],"published":[],"dropped":[]}"#,
+    ];
+    for split in broken {
+        let mut channel = user.open(&daemon.remote()).unwrap();
+        steps::agree(&mut channel, &house.proposal(2, "0.25")).unwrap();
+        channel.send(steps::SPLIT, split).unwrap();
+        let refused = steps::release(&mut channel).unwrap_err();
+        assert!(refused.to_string().contains("\"split\""), "{refused}");
+    }
+    settled(&daemon);
+    let budget = house.budget();
+    assert_eq!(
+        (budget.epsilon_spent.as_str(), budget.releases.len()),
+        ("0", 0)
+    );
+    let jobs = house.jobs();
+    assert_eq!(jobs.len(), 1, "only the one whose proposal was accepted");
+    assert_eq!((jobs[0].iterations, jobs[0].evaluations), (0, 0));
+}
+
+/// A job that encrypts these features and leaves out the others.
+fn spec(job: u64, encrypt: &[&str]) -> JobSpec {
+    let encrypt: Vec<String> = encrypt.iter().map(|name| (*name).to_owned()).collect();
+    JobSpec {
+        job: fresh_job_id(&Randomness::seeded(job)).unwrap(),
+        dataset: DATA_SET.into(),
+        schema: Arc::new(schema()),
+        positives: vec![1],
+        engine: Engine::Lookup,
+        loss: LossKind::Logistic,
+        precision: Precision::default(),
+        settings: Settings {
+            method: Method::Lbfgs { memory: 10 },
+            l2: 0.01,
+            tolerance: 0.0,
+            max_iterations: 4,
+        },
+        holdout_permille: 200,
+        ranking: Ranking::Given { features: names() },
+        choice: Choice::Named(encrypt),
+        spending: None,
+        key_bits: 2048,
+    }
+}
+
+fn train(
+    user: &User,
+    daemon: &Running,
+    spec: &JobSpec,
+    observer: &mut dyn Observer,
+    resume: Option<Checkpoint>,
+) -> Result<Outcome, JobError> {
+    let session = user.runtime.block_on(user.connector.open(&daemon.remote()));
+    let session = session.unwrap();
+    let link = Link {
+        name: "provider".into(),
+        identity: session.identity,
+        channel: Channel::new(Box::new(session.wire)),
+    };
+    let outcome = job::run(spec, vec![link], &Randomness::from_os(), observer, resume);
+    settled(daemon);
+    outcome
+}
+
+/// Keeps the last checkpoint, and stops the job after some iterations.
+struct Keeping {
+    stop_after: u32,
+    kept: Option<Checkpoint>,
+}
+
+impl Observer for Keeping {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String> {
+        self.kept = Some(checkpoint.clone());
+        Ok(checkpoint.iteration < self.stop_after)
+    }
+}
+
+#[test]
+fn a_data_user_is_held_to_its_columns_and_to_nothing_else() {
+    let mut house = House::new("iterations_per_day = 1000");
+    house.columns = "columns = [\"clump_thickness\", \"bare_nuclei\", \"mitoses\"]";
+    let daemon = house.serve();
+    let users = house.users.clone().map(User::new);
+    let allowed = ["clump_thickness", "bare_nuclei"];
+    let trained = train(&users[0], &daemon, &spec(1, &allowed), &mut Quiet, None).unwrap();
+    assert_eq!(trained.split.encrypted.len(), 2);
+    let more = ["clump_thickness", "bland_chromatin", "normal_nucleoli"];
+    let refused = train(&users[0], &daemon, &spec(2, &more), &mut Quiet, None).unwrap_err();
+    let words = "one may not use the columns bland_chromatin, normal_nucleoli";
+    assert!(refused.to_string().contains(words), "{refused}");
+    let mut ranked = spec(3, &allowed);
+    ranked.ranking = Ranking::Agreed {
+        method: heda_learn::score::Method::KruskalWallis,
+    };
+    let refused = train(&users[0], &daemon, &ranked, &mut Quiet, None).unwrap_err();
+    assert!(
+        refused
+            .to_string()
+            .contains("a ranking scores every column"),
+        "{refused}"
+    );
+    train(&users[1], &daemon, &spec(4, &more), &mut Quiet, None).unwrap();
+    let reasons = house.ledger().status(DATA_SET).unwrap().refusals;
+    assert_eq!(reasons.len(), 2);
+    assert!(reasons.iter().all(|refusal| refusal.label == "one"));
+}
+
+#[test]
+fn what_left_is_counted_before_and_after_an_interruption() {
+    let house = House::new("iterations_per_day = 1000\nevaluations_per_model = 2");
+    let daemon = house.serve();
+    let user = User::new(house.users[0].clone());
+    let spec = spec(1, &["clump_thickness", "bare_nuclei"]);
+    let mut keeping = Keeping {
+        stop_after: 2,
+        kept: None,
+    };
+    let stopped = train(&user, &daemon, &spec, &mut keeping, None).unwrap_err();
+    assert!(matches!(stopped, JobError::Interrupted), "{stopped}");
+    let counts = || {
+        let job = &house.jobs()[0];
+        (job.iterations, job.evaluations, job.state.clone())
+    };
+    assert_eq!(counts(), (2, 0, "open".into()));
+    keeping.stop_after = u32::MAX;
+    let resume = keeping.kept.clone();
+    train(&user, &daemon, &spec, &mut keeping, resume).unwrap();
+    assert_eq!(counts(), (4, 1, "finished".into()));
+    // A data user that lost its result may have it evaluated again, but not for ever; and a
+    // finished job is not trained again.
+    let last = keeping.kept.clone();
+    train(&user, &daemon, &spec, &mut keeping, last.clone()).unwrap();
+    let refused = train(&user, &daemon, &spec, &mut keeping, last).unwrap_err();
+    assert!(
+        refused.to_string().contains("had 2 evaluations"),
+        "{refused}"
+    );
+    let refused = train(&user, &daemon, &spec, &mut Quiet, None).unwrap_err();
+    assert!(refused.to_string().contains("is not open"), "{refused}");
+    assert_eq!(counts(), (4, 2, "finished".into()));
+}
+
+#[test]
+fn a_clock_moved_back_does_not_give_the_day_again() {
+    let house = House::new("iterations_per_day = 6");
+    let daemon = house.serve();
+    let user = User::new(house.users[0].clone());
+    let encrypt = ["clump_thickness", "bare_nuclei"];
+    train(&user, &daemon, &spec(1, &encrypt), &mut Quiet, None).unwrap();
+    house.clock.set(Timestamp(now().0 - 3 * 86_400));
+    let mut keeping = Keeping {
+        stop_after: u32::MAX,
+        kept: None,
+    };
+    let refused = train(&user, &daemon, &spec(2, &encrypt), &mut keeping, None).unwrap_err();
+    assert!(
+        refused.to_string().contains("had 6 iterations today"),
+        "{refused}"
+    );
+    let iterations: Vec<u64> = house.jobs().iter().map(|job| job.iterations).collect();
+    assert_eq!(iterations.iter().sum::<u64>(), 6);
+    house.clock.set(Timestamp(now().0 + 86_400));
+    train(&user, &daemon, &spec(2, &encrypt), &mut Quiet, keeping.kept).unwrap();
+}
