@@ -195,6 +195,9 @@ mod steps {
     }
 }
 
+/// What is wrong with a proposal.
+type Change = fn(&mut Proposal);
+
 /// How far a data user goes.
 #[derive(Clone, Copy, PartialEq)]
 enum Until {
@@ -304,7 +307,7 @@ fn proposals_and_splits_that_break_the_rules_leave_no_trace_but_their_refusal() 
     let house = House::new("epsilon_total = 1\niterations_per_day = 1000");
     let daemon = house.serve();
     let user = User::new(house.users[0].clone());
-    let cases: [(fn(&mut Proposal), &str); 8] = [
+    let cases: [(Change, &str); 8] = [
         (
             |p| p.version += 1,
             "speaks protocol version 2, this provider 1",
