@@ -21,8 +21,8 @@ use rand_core::Rng;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Rows are scaled down to this many for the measurement; cost grows linearly beyond one block.
-const MEASURED_ROWS: usize = 65_536;
+/// Rows are scaled down to this many for a plan; cost grows linearly beyond one block.
+pub(crate) const PLANNED_ROWS: usize = 65_536;
 /// Iterations of the two measured trainings, for each engine.
 const LOOKUP_ITERATIONS: (u32, u32) = (2, 6);
 const PAPER_ITERATIONS: (u32, u32) = (1, 3);
@@ -37,6 +37,8 @@ pub(crate) struct Shape<'a> {
     pub(crate) iota: usize,
     /// Rows of each provider, held-out ones included.
     pub(crate) rows: &'a [usize],
+    /// Measure with at most so many rows, and extrapolate.
+    pub(crate) most_rows: usize,
 }
 
 /// What stays the same and what comes with every iteration.
@@ -91,7 +93,7 @@ struct Measured {
 /// Measures a job by two short runs.
 pub(crate) fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
     let total: usize = shape.rows.iter().sum();
-    let scale = (total as f64 / MEASURED_ROWS as f64).max(1.0);
+    let scale = (total as f64 / shape.most_rows as f64).max(1.0);
     let rows: Vec<usize> = shape
         .rows
         .iter()
@@ -250,6 +252,7 @@ impl AutoIota {
                 order,
                 iota,
                 rows: known.rows,
+                most_rows: PLANNED_ROWS,
             };
             let costs = measure(&shape).map_err(|e| e.to_string())?;
             let chosen = order[..iota].iter();

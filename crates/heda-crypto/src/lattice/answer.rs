@@ -125,13 +125,16 @@ impl Combined {
         mask: impl Iterator<Item = (usize, u64)>,
         zero: Zero,
     ) -> Self {
-        let first: Vec<_> = pairs.clone().map(|(c, w)| (&c.c0, w)).collect();
-        let second: Vec<_> = pairs.map(|(c, w)| (&c.c1, w)).collect();
+        let fresh = zero.randomiser.as_ref();
+        let first = pairs.clone().map(|(c, w)| (&c.c0, w));
+        let second = pairs.map(|(c, w)| (&c.c1, w));
+        let first: Vec<_> = first.chain(fresh.map(|r| (&r.key.b, &r.u))).collect();
+        let second: Vec<_> = second.chain(fresh.map(|r| (&r.key.a, &r.u))).collect();
         let mut c0 = ring.inverse(ring.inner_product(&first));
         let mut c1 = ring.inverse(ring.inner_product(&second));
         mask.for_each(|(index, value)| ring.add_encoded(&mut c0, index, value));
-        ring.add(&mut c0, &zero.c0);
-        ring.add(&mut c1, &zero.c1);
+        ring.add(&mut c0, &zero.flooding);
+        ring.add(&mut c1, &zero.error);
         Self { c0, c1 }
     }
 

@@ -2,13 +2,15 @@
 //!
 //! Every answer consumes one. With a public key (b, a), a ternary u, an error e and flooding f a
 //! zero is (b·u + f, a·u + e). Adding it makes the second half of an answer look uniform to the
-//! key holder and drowns the noise of the first half; see `docs/circuit-privacy.md`.
+//! key holder and drowns the noise of the first half; see `docs/circuit-privacy.md`. What is made
+//! ahead are f, e and the transform of u: the answer multiplies u by the key together with its own
+//! products, which saves two transforms.
 //!
 //! Zero number i depends only on the seed of the pool and on i: threads may make them in any
 //! order, a seeded run stays reproducible, and no zero is given out twice.
 
 use super::keys::PublicKey;
-use super::ring::Poly;
+use super::ring::{Poly, Spectrum};
 use super::sample::{self, Seed};
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -19,10 +21,20 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use zeroize::Zeroizing;
 
-/// One encryption of zero; consumed by the answer it protects.
+/// One encryption of zero, (b·u + f, a·u + e); consumed by the answer it protects.
 pub(super) struct Zero {
-    pub(super) c0: Poly,
-    pub(super) c1: Poly,
+    /// Absent only in tests that show why it is needed.
+    pub(super) randomiser: Option<Randomiser>,
+    /// f
+    pub(super) flooding: Poly,
+    /// e
+    pub(super) error: Poly,
+}
+
+/// The key (b, a) and the transform of u.
+pub(super) struct Randomiser {
+    pub(super) key: Arc<PublicKey>,
+    pub(super) u: Spectrum,
 }
 
 /// Gives out encryptions of zero under one public key.
@@ -46,7 +58,7 @@ impl ZeroPool {
         Self::with_workers(public_key, 0, 0, rng)
     }
 
-    /// A pool whose threads keep about `ahead` zeros ready (400 KB each) until it is dropped.
+    /// A pool whose threads keep about `ahead` zeros ready (600 KB each) until it is dropped.
     pub fn with_workers<R: CryptoRng>(
         public_key: Arc<PublicKey>,
         threads: usize,
@@ -114,7 +126,7 @@ impl Worker {
 }
 
 fn make_ahead(
-    key: &PublicKey,
+    key: &Arc<PublicKey>,
     seed: &Seed,
     numbers: impl Iterator<Item = u64>,
     sender: &SyncSender<Zero>,
@@ -138,15 +150,18 @@ impl Drop for Worker {
 
 impl PublicKey {
     /// Encryption of zero number `number` of a seed.
-    fn zero(&self, seed: &Seed, number: u64) -> Zero {
+    fn zero(self: &Arc<Self>, seed: &Seed, number: u64) -> Zero {
         let mut rng = sample::generator(seed, number);
         let ring = self.ring;
         let u = ring.transform(ring.signed(&sample::ternary(&mut rng)));
-        let mut c0 = ring.inverse(ring.inner_product(&[(&self.b, &u)]));
-        ring.add(&mut c0, &sample::flooding(ring, &mut rng));
-        let mut c1 = ring.inverse(ring.inner_product(&[(&self.a, &u)]));
-        ring.add_signed(&mut c1, &sample::error(&mut rng));
-        Zero { c0, c1 }
+        Zero {
+            randomiser: Some(Randomiser {
+                key: Arc::clone(self),
+                u,
+            }),
+            flooding: sample::flooding(ring, &mut rng),
+            error: ring.signed(&sample::error(&mut rng)),
+        }
     }
 }
 
@@ -182,12 +197,17 @@ mod tests {
         let expected = draw(pool(0));
         for threads in [1, 2, 3] {
             let zeros = draw(pool(threads));
+            let parts = |zero: &Zero| {
+                let u = zero.randomiser.as_ref().map(|r| r.u.clone());
+                (u, zero.flooding.clone(), zero.error.clone())
+            };
             let same = zeros
                 .iter()
                 .zip(&expected)
-                .all(|(a, b)| a.c0 == b.c0 && a.c1 == b.c1);
+                .all(|(a, b)| parts(a) == parts(b));
             assert!(same && zeros.len() == 5, "{threads} threads");
         }
-        assert!(expected[0].c1 != expected[1].c1 && expected[1].c1 != expected[2].c1);
+        assert!(expected[0].flooding != expected[1].flooding);
+        assert!(expected[1].flooding != expected[2].flooding);
     }
 }

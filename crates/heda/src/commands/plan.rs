@@ -4,7 +4,7 @@ use super::train;
 use crate::failure::{Failure, Kind};
 use crate::local_job::HOLDOUT_PERMILLE;
 use crate::output;
-use crate::planning::{Costs, Shape, measure};
+use crate::planning::{Costs, PLANNED_ROWS, Shape, measure};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::fixed::Precision;
 use heda_learn::gradient::Batch;
@@ -145,6 +145,7 @@ fn plan(subject: &Subject) -> Result<Plan, Failure> {
         order,
         iota: *iota,
         rows: &shares,
+        most_rows: PLANNED_ROWS,
     })?;
     Ok(of_costs(subject, &costs))
 }

@@ -74,16 +74,16 @@ fn extreme_zero() -> Zero {
         let power = (0..FLOOD_BITS).fold(1, |power, _| multiply(power, 2, p));
         std::iter::repeat_n(p - power, DEGREE)
     };
-    let c1 = Poly(vec![0; PRIMES.len() * DEGREE]);
     Zero {
-        c0: Poly(PRIMES.into_iter().flat_map(residue).collect()),
-        c1,
+        randomiser: None,
+        flooding: Poly(PRIMES.into_iter().flat_map(residue).collect()),
+        error: Poly(vec![0; PRIMES.len() * DEGREE]),
     }
 }
 
 /// The noise of the first coefficient without the extreme flooding, which has the same sign.
 fn unflooded(key: &SecretKey, combined: &Combined, message: u64) -> f64 {
-    let mut flooding = extreme_zero().c0;
+    let mut flooding = extreme_zero().flooding;
     key.ring.negate(&mut flooding);
     key.ring.add(&mut flooding, &combined.c0);
     measure(key, &flooding, &combined.c1, &[message])[0]

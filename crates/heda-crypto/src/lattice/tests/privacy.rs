@@ -67,31 +67,25 @@ impl Game {
 
     fn zero(&mut self, protection: Protection) -> Zero {
         let nothing = || Poly(vec![0; PRIMES.len() * DEGREE]);
-        let mut flooded = self.pool.take(1).remove(0);
-        let ring = self.key.ring;
-        let flooding = crate::lattice::sample::flooding(ring, &mut self.rng);
+        let whole = self.pool.take(1).remove(0);
+        let sample_error = crate::lattice::sample::error(&mut self.rng);
         match protection {
             Protection::None => Zero {
-                c0: nothing(),
-                c1: nothing(),
+                randomiser: None,
+                flooding: nothing(),
+                error: nothing(),
             },
             Protection::FloodedOnly => Zero {
-                c0: flooding,
-                c1: nothing(),
+                randomiser: None,
+                error: nothing(),
+                ..whole
             },
-            Protection::RandomisedOnly => {
-                // c0 = −c1·s plus an error: a zero without flooding.
-                let c1 = ring.transform(flooded.c1.clone());
-                let mut c0 = ring.inverse(ring.inner_product(&[(&c1, &self.key.secret)]));
-                ring.negate(&mut c0);
-                ring.add(
-                    &mut c0,
-                    &ring.signed(&crate::lattice::sample::error(&mut self.rng)),
-                );
-                flooded.c0 = c0;
-                flooded
-            }
-            Protection::Full => flooded,
+            // An error of the usual size instead of the flooding.
+            Protection::RandomisedOnly => Zero {
+                flooding: self.key.ring.signed(&sample_error),
+                ..whole
+            },
+            Protection::Full => whole,
         }
     }
 

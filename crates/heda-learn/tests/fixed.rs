@@ -1,0 +1,78 @@
+//! What arithmetic on integers costs: models trained by the fixed-point oracle, which the engine
+//! `lookup` equals to the last bit, against the exact ones. Four data sets, ten splits each.
+
+#![allow(clippy::unwrap_used)]
+
+use chacha20::ChaCha20Rng;
+use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::data::Dataset;
+use heda_learn::fixed::{Domain, FixedRows, FixedSource, Position, Precision};
+use heda_learn::loss::LossKind;
+use heda_learn::optimise::{Optimiser, Settings};
+use heda_learn::oracle::{TrainConfig, score, train};
+use heda_learn::split::Split;
+use rand_core::{Rng, SeedableRng};
+use std::ops::ControlFlow;
+
+const SPLITS: u64 = 10;
+
+/// Trains as a job does: integers, masks, and an end when the gradient is small.
+fn on_integers(data: &Dataset, seed: u64) -> Vec<f64> {
+    let precision = Precision::default();
+    let domain = Domain::of_features(data.features(), precision).unwrap();
+    let rows = FixedRows::of_dataset(data, 1, precision);
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    let masks = move |_: Position| rng.next_u64() & ((1 << 48) - 1);
+    let loss = LossKind::Logistic;
+    let mut source = FixedSource::new(precision, domain, loss, vec![rows], masks).unwrap();
+    let settings = Settings {
+        tolerance: 2e-4,
+        max_iterations: 80,
+        ..Settings::lbfgs(1.0 / data.rows() as f64)
+    };
+    let mut optimiser = Optimiser::new(settings, data.width() + 1).unwrap();
+    optimiser
+        .run(&mut source, |_| ControlFlow::Continue(()))
+        .unwrap();
+    optimiser.beta().to_vec()
+}
+
+/// Percent of right predictions.
+fn accuracy(beta: &[f64], data: &Dataset) -> f64 {
+    let right = |row: &usize| u32::from(score(beta, data.row(*row)) > 0.0) == data.labels()[*row];
+    let count = (0..data.rows()).filter(right).count();
+    100.0 * count as f64 / data.rows() as f64
+}
+
+/// ‖a − b‖ / ‖b‖.
+fn distance(a: &[f64], b: &[f64]) -> f64 {
+    let apart: f64 = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum();
+    let norm: f64 = b.iter().map(|b| b.powi(2)).sum();
+    (apart / norm).sqrt()
+}
+
+#[test]
+fn integers_cost_less_than_half_a_point_and_two_percent_of_the_coefficients() {
+    for bundle in Bundle::ALL {
+        let (data, _) = bundle.table(Coding::Paper).unwrap();
+        let (mut loss, mut apart) = (0.0, Vec::new());
+        for repeat in 0..SPLITS {
+            let split = Split::seeded(data.rows(), 0.2, 1, repeat);
+            let training = data.select_rows(&split.train);
+            let test = data.select_rows(&split.test);
+            let exact = train(&training, 1, &TrainConfig::logistic(training.rows())).unwrap();
+            let beta = on_integers(&training, repeat);
+            loss += (accuracy(&exact.beta, &test) - accuracy(&beta, &test)) / SPLITS as f64;
+            apart.push(distance(&beta, &exact.beta));
+        }
+        let worst = apart.iter().copied().fold(0.0, f64::max);
+        let mean = apart.iter().sum::<f64>() / apart.len() as f64;
+        println!(
+            "{bundle}: {loss:+.3} points, coefficients {:.2} % apart, at most {:.2} %",
+            100.0 * mean,
+            100.0 * worst
+        );
+        assert!(loss.abs() < 0.5, "{bundle}: {loss} points");
+        assert!(worst < 0.02, "{bundle}: {worst}");
+    }
+}
