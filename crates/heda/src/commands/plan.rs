@@ -2,15 +2,18 @@
 
 use super::train;
 use crate::failure::{Failure, Kind};
-use crate::local_job::HOLDOUT_PERMILLE;
+use crate::local_job::{HOLDOUT_PERMILLE, LocalJob, Rest};
 use crate::output;
 use crate::planning::{Costs, PLANNED_ROWS, Shape, measure};
+use crate::progress::Progress;
+use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::fixed::Precision;
 use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
 use heda_learn::schema::Schema;
+use heda_learn::score;
 use heda_node::config::JobConfig;
 use heda_train::job::{Choice, JobSpec};
 use heda_train::proposal::{Engine, JobId, Ranking};
@@ -26,7 +29,7 @@ use std::sync::Arc;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   heda plan job.toml --rows 30000
-  heda plan --dataset adult --coding paper --iota 14 --iterations 30
+  heda plan --dataset adult --coding paper --iota 14 --iterations 30 --check
   heda plan --schema patients.toml --rows 200000 --providers 5 --iota 10 --iterations 40 --json")]
 pub(crate) struct Arguments {
     /// The job file of `heda train`; what is planned is then all in it but the rows
@@ -65,6 +68,9 @@ pub(crate) struct Arguments {
     /// Batches that the rows are cut into
     #[arg(long, value_name = "N", default_value_t = 1)]
     batches: usize,
+    /// Then run it on the bundled data set, and tell how far off the plan was
+    #[arg(long, requires = "dataset", conflicts_with = "rows")]
+    check: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -91,6 +97,20 @@ struct Plan {
     /// Numbers that gradients will reveal, and cells that stay unknown.
     gradient_numbers: u64,
     unknown_cells: u64,
+    /// What the job then took, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<Check>,
+}
+
+/// What a job took that was planned.
+#[derive(Debug, Serialize)]
+struct Check {
+    seconds: f64,
+    bytes_user_to_providers: u64,
+    bytes_providers_to_user: u64,
+    round_trips_per_provider: u64,
+    /// How much more than planned the time was, in percent; less if negative.
+    time_off_percent: f64,
 }
 
 /// What is to be planned.
@@ -108,7 +128,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(path) => of_job(path, arguments.rows.unwrap_or_default())?,
         None => of_arguments(arguments)?,
     };
-    let plan = plan(&subject)?;
+    let mut plan = plan(&subject)?;
+    if let (true, Some(bundle)) = (arguments.check, arguments.dataset) {
+        plan.check = Some(check(arguments, bundle, &subject, plan.seconds)?);
+    }
     match arguments.json {
         true => output::print_json(&plan),
         false => output::print_text(&text(&plan)),
@@ -186,7 +209,39 @@ fn of_costs(subject: &Subject, costs: &Costs) -> Plan {
         peak_memory_bytes: peak_memory(),
         gradient_numbers: u64::from(iterations) * (taking_part + 1),
         unknown_cells: training * (encrypted + 1),
+        check: None,
     }
+}
+
+/// Runs what was planned, on the bundled rows.
+fn check(
+    arguments: &Arguments,
+    bundle: Bundle,
+    subject: &Subject,
+    planned_seconds: f64,
+) -> Result<Check, Failure> {
+    let job = LocalJob {
+        bundle,
+        coding: arguments.coding,
+        providers: subject.providers,
+        iota: Some(subject.iota),
+        goal: None,
+        engine: subject.spec.engine,
+        key_bits: subject.spec.key_bits,
+        method: score::Method::default(),
+        rest: Rest::Drop,
+        settings: Some(subject.spec.settings.clone()),
+        randomness: Randomness::from_os(),
+    };
+    let summary = job.run(&mut Progress::new())?.summary;
+    let seconds = summary.seconds.total;
+    Ok(Check {
+        seconds,
+        bytes_user_to_providers: summary.bytes.user_to_provider,
+        bytes_providers_to_user: summary.bytes.provider_to_user,
+        round_trips_per_provider: summary.round_trips / subject.providers as u64,
+        time_off_percent: 100.0 * (seconds / planned_seconds - 1.0),
+    })
 }
 
 /// A job file. Where ι is chosen later, all features are planned as encrypted: that takes longest.
@@ -309,5 +364,15 @@ fn text(plan: &Plan) -> String {
         "reveals   {} numbers of gradients about {} unknown cells",
         plan.gradient_numbers, plan.unknown_cells
     ));
+    if let Some(check) = &plan.check {
+        lines.push(format!(
+            "it took   {:.1} s ({:+.0} %), {:.1} MB to providers, {:.1} MB back, {} round trips",
+            check.seconds,
+            check.time_off_percent,
+            megabytes(check.bytes_user_to_providers),
+            megabytes(check.bytes_providers_to_user),
+            check.round_trips_per_provider
+        ));
+    }
     lines.join("\n")
 }
