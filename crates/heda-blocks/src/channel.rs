@@ -12,8 +12,28 @@ use std::time::{Duration, Instant};
 pub trait Wire: Send {
     /// Hands one message to the peer.
     fn send(&mut self, message: Vec<u8>) -> Result<(), WireError>;
+    /// Hands over a message that is a tag and a body. A wire that cuts messages into pieces anyway
+    /// need not join them first.
+    fn send_tagged(&mut self, tag: u8, body: &[u8]) -> Result<(), WireError> {
+        let mut message = Vec::with_capacity(body.len() + 1);
+        message.push(tag);
+        message.extend_from_slice(body);
+        self.send(message)
+    }
+
     /// Waits for the next message of the peer; one longer than `limit` bytes is an error.
     fn receive(&mut self, limit: usize) -> Result<Vec<u8>, WireError>;
+
+    /// The next message as a tag, if it has one, and a body; `limit` is for both together.
+    fn receive_tagged(&mut self, limit: usize) -> Result<(Option<u8>, Vec<u8>), WireError> {
+        let mut message = self.receive(limit)?;
+        if message.is_empty() {
+            return Ok((None, message));
+        }
+        // In place: messages are long, and a second one would cost more than the move.
+        let tag = message.remove(0);
+        Ok((Some(tag), message))
+    }
 }
 
 /// Why a wire does not carry any more.
@@ -163,13 +183,9 @@ impl Channel {
 
     /// Sends one message.
     pub fn send(&mut self, tag: u8, body: &[u8]) -> Result<(), ChannelError> {
-        let mut message = Vec::with_capacity(body.len() + 1);
-        message.push(tag);
-        message.extend_from_slice(body);
-        let length = message.len() as u64;
-        self.wire.send(message)?;
+        self.wire.send_tagged(tag, body)?;
         let counted = self.traffic.entry(self.phase).or_default();
-        counted.bytes_sent += length;
+        counted.bytes_sent += body.len() as u64 + 1;
         counted.messages_sent += 1;
         self.sent_since_receive = true;
         Ok(())
@@ -179,19 +195,14 @@ impl Channel {
     pub fn receive(&mut self, tag: u8, limit: usize) -> Result<Vec<u8>, ChannelError> {
         let room = limit.max(STOP_REASON_LIMIT).saturating_add(1);
         let began = Instant::now();
-        let arrived = self.wire.receive(room);
+        let arrived = self.wire.receive_tagged(room);
         let counted = self.traffic.entry(self.phase).or_default();
         counted.waited += began.elapsed();
-        let mut message = arrived?;
-        counted.bytes_received += message.len() as u64;
+        let (got, body) = arrived?;
+        counted.bytes_received += body.len() as u64 + u64::from(got.is_some());
         counted.messages_received += 1;
         counted.round_trips += u64::from(std::mem::take(&mut self.sent_since_receive));
-        let got = *message
-            .first()
-            .ok_or(ChannelError::Empty { expected: tag })?;
-        // In place: messages are long, and a second one would cost more than the move.
-        message.remove(0);
-        let body = message;
+        let got = got.ok_or(ChannelError::Empty { expected: tag })?;
         if got == TAG_STOP {
             return Err(ChannelError::PeerStopped(printable(&body)));
         }

@@ -19,7 +19,7 @@ pub const CHUNK_LIMIT: usize = 1 << 20;
 
 /// The longest payload of one chunk that is sent: a piece that stays in the cache on its way
 /// through the layers below costs half of one that does not.
-pub(crate) const CHUNK_SENT: usize = 64 << 10;
+pub(crate) const CHUNK_SENT: usize = 128 << 10;
 
 /// The longest encoded frame: a full chunk and the few bytes around it.
 pub(crate) const FRAME_LIMIT: usize = CHUNK_LIMIT + 64;

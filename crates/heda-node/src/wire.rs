@@ -7,10 +7,11 @@
 
 use crate::frame::{CHUNK_LIMIT, CHUNK_SENT, Content, Frame};
 use heda_blocks::channel::{Wire, WireError};
-use prost::bytes::Bytes;
+use prost::bytes::{Buf, Bytes};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, UnboundedSender};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -36,7 +37,7 @@ impl Default for WireLimits {
 }
 
 /// Chunks that wait to be written to the network.
-const OUTBOX_CHUNKS: usize = 32;
+const OUTBOX_CHUNKS: usize = 16;
 /// Room that is made at once for a message of several chunks; it is touched only as it fills.
 const MESSAGE_RESERVE: usize = 64 << 20;
 /// How long a session that ended here waits for the peer to take what was sent last.
@@ -83,11 +84,16 @@ impl NetworkWire {
     fn send_chunk(&mut self, last: bool, payload: Bytes) -> Result<(), WireError> {
         let frame = Frame::chunk(self.next_to_send, last, payload);
         let outbox = self.outbox.as_ref().ok_or_else(ended)?;
-        let sent = self
-            .runtime
-            .block_on(async { tokio::time::timeout(self.patience, outbox.send(frame)).await });
-        sent.map_err(|_| WireError::TimedOut(self.patience))?
-            .map_err(|_| self.why_closed())?;
+        match outbox.try_send(frame) {
+            Ok(()) => {}
+            Err(TrySendError::Closed(_)) => return Err(self.why_closed()),
+            Err(TrySendError::Full(frame)) => {
+                let room = async { tokio::time::timeout(self.patience, outbox.send(frame)).await };
+                let sent = self.runtime.block_on(room);
+                sent.map_err(|_| WireError::TimedOut(self.patience))?
+                    .map_err(|_| self.why_closed())?;
+            }
+        }
         self.next_to_send += 1;
         Ok(())
     }
@@ -105,10 +111,26 @@ impl NetworkWire {
     fn next_chunk(&mut self) -> Arrived {
         let patience = self.patience;
         let inbox = &mut self.inbox;
+        if let Ok(arrived) = inbox.try_recv() {
+            return arrived;
+        }
         self.runtime
             .block_on(async { tokio::time::timeout(patience, inbox.recv()).await })
             .map_err(|_| WireError::TimedOut(patience))?
             .unwrap_or_else(|| Err(ended()))
+    }
+
+    /// The next chunk, which must be the next by its number too.
+    fn next_chunk_in_order(&mut self) -> Arrived {
+        let (chunk, room) = self.next_chunk()?;
+        if chunk.sequence != self.next_to_receive {
+            return Err(WireError::Malformed(format!(
+                "chunk {} where {} was due: lost, repeated or out of order",
+                chunk.sequence, self.next_to_receive
+            )));
+        }
+        self.next_to_receive += 1;
+        Ok((chunk, room))
     }
 }
 
@@ -186,35 +208,50 @@ impl Wire for NetworkWire {
         }
     }
 
+    fn send_tagged(&mut self, tag: u8, body: &[u8]) -> Result<(), WireError> {
+        let (first, mut rest) = body.split_at(body.len().min(CHUNK_SENT - 1));
+        let mut piece = Vec::with_capacity(first.len() + 1);
+        piece.push(tag);
+        piece.extend_from_slice(first);
+        self.send_chunk(rest.is_empty(), piece.into())?;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.len().min(CHUNK_SENT));
+            self.send_chunk(after.is_empty(), Bytes::copy_from_slice(piece))?;
+            rest = after;
+        }
+        Ok(())
+    }
+
     fn receive(&mut self, limit: usize) -> Result<Vec<u8>, WireError> {
-        let mut message = Vec::new();
+        let (tag, body) = self.receive_tagged(limit)?;
+        Ok(tag.into_iter().chain(body).collect())
+    }
+
+    fn receive_tagged(&mut self, limit: usize) -> Result<(Option<u8>, Vec<u8>), WireError> {
+        let mut tag = None;
+        let mut body = Vec::new();
+        let mut got = 0;
         loop {
-            let (chunk, _room) = self.next_chunk()?;
-            if chunk.sequence != self.next_to_receive {
-                return Err(WireError::Malformed(format!(
-                    "chunk {} where {} was due: lost, repeated or out of order",
-                    chunk.sequence, self.next_to_receive
-                )));
-            }
-            self.next_to_receive += 1;
-            let got = message.len() + chunk.payload.len();
+            let (chunk, _room) = self.next_chunk_in_order()?;
+            let mut payload = chunk.payload;
+            got += payload.len();
             if got > limit {
                 return Err(WireError::TooLong { got, limit });
             }
-            if !chunk.last && chunk.payload.is_empty() {
+            if !chunk.last && payload.is_empty() {
                 return Err(WireError::Malformed(
                     "an empty chunk inside a message".into(),
                 ));
             }
-            if chunk.last && message.is_empty() {
-                return Ok(chunk.payload.into());
+            if tag.is_none() && !payload.is_empty() {
+                tag = Some(payload.get_u8());
+                if !chunk.last {
+                    body.reserve_exact(limit.min(MESSAGE_RESERVE));
+                }
             }
-            if message.is_empty() {
-                message.reserve_exact(limit.min(MESSAGE_RESERVE));
-            }
-            message.extend_from_slice(&chunk.payload);
+            body.extend_from_slice(&payload);
             if chunk.last {
-                return Ok(message);
+                return Ok((tag, body));
             }
         }
     }
@@ -293,15 +330,20 @@ mod tests {
 
     #[test]
     fn messages_are_split_and_joined() {
-        for length in [0, 1, CHUNK_SENT, CHUNK_SENT + 1, 3 * CHUNK_SENT] {
-            let mut bench = bench(5000);
+        for length in [1, 2, CHUNK_SENT, CHUNK_SENT + 1, 3 * CHUNK_SENT] {
             let message: Vec<u8> = (0..length).map(|i| (i / 1000) as u8).collect();
-            bench.wire.send(message.clone()).unwrap();
-            for _ in 0..length.div_ceil(CHUNK_SENT).max(1) {
-                let frame = bench.runtime.block_on(bench.sent.recv()).unwrap();
-                bench.feed(frame);
+            let whole = |wire: &mut NetworkWire| wire.send(message.clone());
+            let tagged = |wire: &mut NetworkWire| wire.send_tagged(message[0], &message[1..]);
+            let ways: [&dyn Fn(&mut NetworkWire) -> Result<(), WireError>; 2] = [&whole, &tagged];
+            for send in ways {
+                let mut bench = bench(5000);
+                send(&mut bench.wire).unwrap();
+                for _ in 0..length.div_ceil(CHUNK_SENT) {
+                    let frame = bench.runtime.block_on(bench.sent.recv()).unwrap();
+                    bench.feed(frame);
+                }
+                assert_eq!(bench.wire.receive(length).unwrap(), message);
             }
-            assert_eq!(bench.wire.receive(length).unwrap(), message);
         }
     }
 
