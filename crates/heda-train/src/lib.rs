@@ -1,5 +1,6 @@
 //! Negotiation, split, the two training engines, and the whole job.
 
+pub mod attacks;
 mod codec;
 pub mod error;
 pub mod estimate;

@@ -19,7 +19,7 @@ use heda_learn::schema::Schema;
 use heda_learn::score::Method;
 use heda_learn::split::shuffle;
 use heda_train::error::JobError;
-use heda_train::job::{Choice, JobSpec, Observer};
+use heda_train::job::{Choice, JobSpec, Observer, Quiet};
 use heda_train::local::{self, LocalRun, Parts};
 use heda_train::proposal::{Engine, Ranking, Spending};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const TOLERANCE: f64 = 2e-4;
 const MAX_ITERATIONS: u32 = 80;
 /// Engine `paper` trains as the paper did on its first data set: 63 steps on about 32 rows each.
 const PAPER_ITERATIONS: u32 = 63;
-const PAPER_BATCH_ROWS: usize = 32;
+pub(crate) const PAPER_BATCH_ROWS: usize = 32;
 const PAPER_RATE: f64 = 2.0;
 
 /// What to run.
@@ -84,6 +84,15 @@ pub(crate) fn paper_settings(training_rows: usize) -> Settings {
     }
 }
 
+/// A job that ran, and the rows that it ran on, part by part.
+pub(crate) struct Ran {
+    pub(crate) run: LocalRun,
+    schema: Arc<Schema>,
+    pub(crate) training: Vec<Dataset>,
+    held_out: Vec<Dataset>,
+    total_seconds: f64,
+}
+
 /// Exit codes of a job's failure.
 pub(crate) fn job_failure(error: &JobError) -> Failure {
     let kind = match error {
@@ -109,23 +118,13 @@ impl LocalJob {
         data: &Dataset,
         observer: &mut dyn Observer,
     ) -> Result<Finished, Failure> {
-        let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
-        let parts = self.parts(data)?;
-        let parts = Parts::new(parts, &self.randomness).map_err(|e| bug(&e))?;
-        let schema = Arc::new(self.bundle.schema(self.coding));
-        let mut spec = self.spec(&schema, data.rows())?;
-        if let Some(goal) = self.goal {
-            let randomness = self.randomness.party("estimate");
-            spec = AutoIota::put_into(spec, goal, Some(data), &randomness);
-        }
-        let limit = Epsilon::from_billionths(heda_dp::epsilon::LARGEST * 1_000_000_000)
-            .map_err(|e| bug(&e))?;
-        let (training, held_out) = parts.rows(HOLDOUT_PERMILLE);
-        let houses = parts.houses(&schema, limit);
-        let began = Instant::now();
-        let run = local::run(&spec, &houses, &self.randomness, observer, None, false)
-            .map_err(|e| job_failure(&e))?;
-        let total_seconds = began.elapsed().as_secs_f64();
+        let Ran {
+            run,
+            schema,
+            training,
+            held_out,
+            total_seconds,
+        } = self.run_alone(data, observer, false)?;
         let controls = self.controls(&training, &held_out, &run.outcome.split.encrypted);
         let busiest = run.reports.iter().map(|report| report.busy.as_secs_f64());
         let names: Vec<String> = schema
@@ -146,8 +145,44 @@ impl LocalJob {
         for (party, report) in summary.parties.iter_mut().zip(&run.reports) {
             party.seconds = Some(report.busy.as_secs_f64());
         }
-        let model = model(&summary, &schema, &run).map_err(|e| bug(&e))?;
+        let model = model(&summary, &schema, &run).map_err(|e| Failure::new(Kind::Bug, e))?;
         Ok(Finished { summary, model })
+    }
+
+    /// Runs the job without controls and keeps what every party received.
+    pub(crate) fn recorded(&self, data: &Dataset) -> Result<Ran, Failure> {
+        self.run_alone(data, &mut Quiet, true)
+    }
+
+    fn run_alone(
+        &self,
+        data: &Dataset,
+        observer: &mut dyn Observer,
+        record: bool,
+    ) -> Result<Ran, Failure> {
+        let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
+        let parts = self.parts(data)?;
+        let parts = Parts::new(parts, &self.randomness).map_err(|e| bug(&e))?;
+        let schema = Arc::new(self.bundle.schema(self.coding));
+        let mut spec = self.spec(&schema, data.rows())?;
+        if let Some(goal) = self.goal {
+            let randomness = self.randomness.party("estimate");
+            spec = AutoIota::put_into(spec, goal, Some(data), &randomness);
+        }
+        let limit = Epsilon::from_billionths(heda_dp::epsilon::LARGEST * 1_000_000_000)
+            .map_err(|e| bug(&e))?;
+        let (training, held_out) = parts.rows(HOLDOUT_PERMILLE);
+        let houses = parts.houses(&schema, limit);
+        let began = Instant::now();
+        let run = local::run(&spec, &houses, &self.randomness, observer, None, record)
+            .map_err(|e| job_failure(&e))?;
+        Ok(Ran {
+            run,
+            schema,
+            training,
+            held_out,
+            total_seconds: began.elapsed().as_secs_f64(),
+        })
     }
 
     fn parts(&self, data: &Dataset) -> Result<Vec<Dataset>, Failure> {

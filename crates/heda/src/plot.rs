@@ -36,9 +36,8 @@ pub(crate) struct Panel {
 pub(crate) enum Content {
     /// Lines with markers, the first one on top.
     Lines(Vec<Series>),
-    /// Groups of bars: a group for each category, in it a bar for each series.
-    #[allow(dead_code, reason = "for charts by category")]
-    Bars {
+    /// Bars: one for each category, in it a piece for each series, the first at the bottom.
+    Stacked {
         categories: Vec<String>,
         series: Vec<Series>,
     },
@@ -58,7 +57,6 @@ pub(crate) struct Axis {
 pub(crate) enum Scale {
     Linear,
     /// Powers of ten; what is not positive is left out.
-    #[allow(dead_code, reason = "for times and sizes")]
     Logarithmic,
 }
 
@@ -89,10 +87,18 @@ impl Axis {
     }
 }
 
+impl Series {
+    /// The height at this place; nothing there is nothing.
+    fn height(&self, x: f64) -> f64 {
+        let point = self.points.iter().find(|point| point.x == x);
+        point.map_or(0.0, |point| point.y)
+    }
+}
+
 impl Content {
     fn series(&self) -> &[Series] {
         match self {
-            Self::Lines(series) | Self::Bars { series, .. } => series,
+            Self::Lines(series) | Self::Stacked { series, .. } => series,
         }
     }
 }

@@ -124,6 +124,24 @@ impl EncryptedMatrix {
         self.layout.groups()
     }
 
+    /// What everybody sees in the place of each cell, row by row: a residue of its coefficient.
+    /// Attacks compare them.
+    #[doc(hidden)]
+    pub fn visible_cells(&self) -> Vec<u64> {
+        let layout = &self.layout;
+        let mut seen = vec![0; layout.rows * layout.columns];
+        for (part, ciphertext) in self.ciphertexts.iter().enumerate() {
+            let half = self.ring.inverse(ciphertext.c0.clone());
+            let columns = layout.group_columns(part % layout.groups());
+            for (i, row) in layout.block_rows(part / layout.groups()).enumerate() {
+                for (j, column) in columns.clone().enumerate() {
+                    seen[row * layout.columns + column] = half.0[i * layout.width + j];
+                }
+            }
+        }
+        seen
+    }
+
     /// The matrix as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = wire::header(Kind::Matrix, &self.fingerprint, Some(&self.layout));

@@ -39,13 +39,13 @@ pub(super) fn encode(
 }
 
 /// The factors of one value, in clear.
-pub(super) fn factors(cell: u32, grid: PowerGrid) -> Result<Vec<Natural>, PaperError> {
+pub(crate) fn factors(cell: u32, grid: PowerGrid) -> Result<Vec<Natural>, PaperError> {
     Ok(grid.factors(f64::from(cell) / f64::from(STEPS))?)
 }
 
 /// A column as the data user holds it.
 #[derive(Debug)]
-pub(super) struct Dictionary {
+pub(crate) struct Dictionary {
     /// All factors of the first value, then of the second, and so on.
     factors: Vec<RsaCiphertext>,
     /// Which value each row has.
@@ -60,7 +60,7 @@ impl Dictionary {
     }
 
     /// Reads a message about so many rows.
-    pub(super) fn decode(
+    pub(crate) fn decode(
         message: &[u8],
         rows: usize,
         key: &RsaPublicKey,
@@ -99,13 +99,12 @@ impl Dictionary {
     }
 
     /// The number of a row's value.
-    pub(super) fn value_of(&self, row: usize) -> usize {
+    pub(crate) fn value_of(&self, row: usize) -> usize {
         self.rows[row].into()
     }
 
     /// All factors of a value, as an attacker compares them.
-    #[cfg(test)]
-    pub(super) fn factors_of(&self, value: usize) -> &[RsaCiphertext] {
+    pub(crate) fn factors_of(&self, value: usize) -> &[RsaCiphertext] {
         &self.factors[value * FACTORS..][..FACTORS]
     }
 }

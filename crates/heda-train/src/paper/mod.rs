@@ -14,7 +14,7 @@
 
 pub mod capacity;
 mod clear;
-mod dictionary;
+pub(crate) mod dictionary;
 mod error;
 pub mod local;
 mod provider;

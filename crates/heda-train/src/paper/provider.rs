@@ -18,7 +18,7 @@ use rayon::prelude::*;
 #[derive(Debug)]
 pub struct ProviderKeys {
     pub(super) paillier: PrivateKey,
-    pub(super) rsa: RsaPrivateKey,
+    pub(crate) rsa: RsaPrivateKey,
 }
 
 impl ProviderKeys {

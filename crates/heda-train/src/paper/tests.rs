@@ -1,11 +1,9 @@
 //! The engine against its oracle, what it refuses, and how it is broken.
 
-use super::dictionary::{Dictionary, factors};
 use super::*;
-use heda_blocks::channel::{Channel, Recorded};
-use heda_blocks::power::{Exponents, FACTORS};
-use heda_crypto::hazmat_rsa::RsaPublicKey;
-use heda_crypto::integer::{Integer, Natural};
+use crate::attacks::{BLINDED, Recording, cells_from_dictionaries, row_from_gradient};
+use heda_blocks::channel::Channel;
+use heda_blocks::power::Exponents;
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::gradient::{Batch, GradientSource};
@@ -14,9 +12,6 @@ use heda_learn::oracle::score;
 use rand_core::Rng;
 use std::ops::ControlFlow;
 use std::time::Duration;
-
-/// Tag of the message in which exchange 1 carries blinded products.
-const BLINDED: u8 = 0x45;
 
 fn settings(key_bits: usize, limit: f64) -> local::Settings {
     local::Settings {
@@ -235,17 +230,9 @@ fn training_reaches_the_accuracy_of_the_oracle() {
     assert!(expected > 0.85, "{expected}");
 }
 
-/// One recorded iteration, and what both sides saw.
-struct Recording {
-    rows: PaperRows,
-    beta: Vec<f64>,
-    users_view: Vec<Recorded>,
-    providers_view: Vec<Recorded>,
-    keys: ProviderKeys,
-    plan: Plan,
-}
+const BETA: [f64; 4] = [0.5, 1.25, -2.5, 0.75];
 
-fn record(common_blinding: bool) -> Recording {
+fn record(common_blinding: bool) -> (PaperRows, Recording) {
     let rows = random_rows(&[Column::Encrypted; 3], 12, 6);
     let settings = local::Settings {
         batches: 1,
@@ -253,139 +240,37 @@ fn record(common_blinding: bool) -> Recording {
         ..settings(640, 16.0)
     };
     let randomness = Randomness::seeded(10);
-    let beta = vec![0.5, 1.25, -2.5, 0.75];
-    let parts = [rows.clone()];
-    let run = local::run(&parts, &settings, &randomness, |remotes| {
-        remotes[0].remote.common_blinding = common_blinding;
-        PaperSource::new(remotes, 0, &mut 0).gradient(&beta, Batch::FULL)?;
-        Ok((
-            remotes[0].channel().transcript().to_vec(),
-            remotes[0].plan().clone(),
-        ))
-    });
-    let mut run = run.unwrap();
-    let mut rng = randomness
-        .party("provider-1")
-        .fork("paper keys", 0)
-        .unwrap();
-    let keys = ProviderKeys::generate(&settings.shape(&rows), &mut rng).unwrap();
-    let (users_view, plan) = run.result;
-    Recording {
-        rows,
-        beta,
-        users_view,
-        providers_view: run.views.remove(0),
-        keys,
-        plan,
-    }
-}
-
-fn messages(view: &[Recorded], tag: u8) -> Vec<&[u8]> {
-    view.iter()
-        .filter(|m| m.tag == tag)
-        .map(|m| m.body.as_slice())
-        .collect()
-}
-
-impl Recording {
-    /// What the provider decrypts in exchange 1: one blinded product a row.
-    fn blinded_products(&self) -> Vec<Natural> {
-        let message = messages(&self.providers_view, BLINDED)[0];
-        let rsa = &self.keys.rsa;
-        let blinded = rsa.public().decode(message, self.rows.len()).unwrap();
-        rsa.decrypt_batch(&blinded).unwrap()
-    }
-
-    /// Solves log(product_i) = c − β·x_i from the first d + 1 rows, as a provider would.
-    fn coefficients_by_ratios(&self) -> Vec<f64> {
-        let width = self.rows.columns().len();
-        let logs = self.blinded_products().into_iter().map(|n| logarithm(&n));
-        let equations = logs.take(width + 1).enumerate().map(|(row, log)| {
-            let x = self.rows.values(row).map(|x| -x);
-            std::iter::once(1.0)
-                .chain(x)
-                .chain(std::iter::once(log))
-                .collect()
-        });
-        solve(equations.collect())[1..].to_vec()
-    }
-}
-
-fn logarithm(number: &Natural) -> f64 {
-    let excess = number.bit_length().saturating_sub(64);
-    let head = Integer::from(number >> excess).to_f64();
-    head.ln() + excess as f64 * std::f64::consts::LN_2
-}
-
-/// Gauss with pivoting; the last column is the right-hand side.
-fn solve(mut system: Vec<Vec<f64>>) -> Vec<f64> {
-    let size = system.len();
-    for column in 0..size {
-        let by_size = |a: &usize, b: &usize| {
-            system[*a][column]
-                .abs()
-                .total_cmp(&system[*b][column].abs())
-        };
-        let pivot = (column..size).max_by(by_size).unwrap();
-        system.swap(column, pivot);
-        let lead = system[column].clone();
-        for row in (0..size).filter(|row| *row != column) {
-            let factor = system[row][column] / lead[column];
-            let cells = system[row].iter_mut().zip(&lead);
-            cells.for_each(|(cell, lead)| *cell -= factor * lead);
-        }
-    }
-    (0..size)
-        .map(|row| system[row][size] / system[row][row])
-        .collect()
+    let recording = Recording::new(&rows, &BETA, &settings, &randomness, common_blinding);
+    (rows, recording.unwrap())
 }
 
 /// Why the default engine exists, first reason: the data user reads every encrypted cell.
 #[test]
 fn attack_the_data_user_reads_every_cell_from_the_dictionary() {
-    let recording = record(false);
-    let key = messages(&recording.users_view, tag::RSA_KEY)[0];
-    let key = RsaPublicKey::from_bytes_insecure_for_tests(key).unwrap();
-    let guesses: Vec<_> = (0..=100)
-        .map(|cell| {
-            key.encrypt(&factors(cell, recording.plan.grid).unwrap()[FACTORS - 1])
-                .unwrap()
-        })
-        .collect();
-    let mut recovered = 0;
-    for (column, message) in messages(&recording.users_view, tag::DICTIONARY)
-        .iter()
-        .enumerate()
-    {
-        let seen = Dictionary::decode(message, recording.rows.len(), &key).unwrap();
-        for row in 0..recording.rows.len() {
-            let ciphertext = &seen.factors_of(seen.value_of(row))[FACTORS - 1];
-            let cell = guesses.iter().position(|guess| guess == ciphertext);
-            assert_eq!(cell, Some(recording.rows.row(row)[column] as usize));
-            recovered += 1;
-        }
+    let (rows, recording) = record(false);
+    let view = recording.users_view();
+    let found = cells_from_dictionaries(view, rows.len(), recording.plan().grid).unwrap();
+    assert_eq!(found.len(), 3);
+    for (column, found) in found.iter().enumerate() {
+        let truth = (0..rows.len()).map(|row| Some(rows.row(row)[column]));
+        assert_eq!(*found, truth.collect::<Vec<_>>());
     }
-    assert_eq!(recovered, 36);
 }
 
 /// Second reason: with one blinding factor a batch, d + 1 rows give the coefficients away.
 #[test]
 fn attack_a_provider_solves_for_the_coefficients_if_blinding_is_common() {
-    let recording = record(true);
-    let found = recording.coefficients_by_ratios();
-    for (found, truth) in found.iter().zip(&recording.beta[1..]) {
+    let found = record(true).1.coefficients_by_ratios().unwrap();
+    for (found, truth) in found.iter().zip(&BETA[1..]) {
         assert!((found - truth).abs() < 1e-4, "{found} for {truth}");
     }
 }
 
 #[test]
 fn fresh_blinding_defeats_the_attack_by_ratios() {
-    let recording = record(false);
-    let found = recording.coefficients_by_ratios();
-    let errors = found
-        .iter()
-        .zip(&recording.beta[1..])
-        .map(|(found, truth)| (found - truth).abs());
+    let found = record(false).1.coefficients_by_ratios().unwrap();
+    let errors = found.iter().zip(&BETA[1..]);
+    let errors = errors.map(|(found, truth)| (found - truth).abs());
     assert!(errors.fold(0.0, f64::max) > 5.0, "{found:?}");
 }
 
@@ -393,19 +278,29 @@ fn fresh_blinding_defeats_the_attack_by_ratios() {
 /// by the factors that the provider made itself, and which ones they are spells the coefficients.
 #[test]
 fn attack_a_provider_reads_the_coefficients_from_divisors() {
-    let recording = record(false);
-    let exponents: Vec<f64> = recording.beta[1..].iter().map(|b| -b).collect();
-    let written = Exponents::new(recording.plan.grid, &exponents).unwrap();
-    let products = recording.blinded_products();
-    for (column, _) in recording.rows.columns().iter().enumerate() {
-        // A factor stays suspect only if it divides every row's product.
-        let mut suspects: Vec<usize> = (0..FACTORS).collect();
-        for (row, product) in products.iter().enumerate() {
-            let own = factors(recording.rows.row(row)[column], recording.plan.grid).unwrap();
-            suspects.retain(|at| product.div_rem(&own[*at]).unwrap().1.is_zero());
-        }
-        assert_eq!(suspects, written.chosen(column).collect::<Vec<_>>());
+    let (_, recording) = record(false);
+    let exponents: Vec<f64> = BETA[1..].iter().map(|b| -b).collect();
+    let written = Exponents::new(recording.plan().grid, &exponents).unwrap();
+    let found = recording.coefficients_by_divisors().unwrap();
+    assert_eq!(found.len(), 3);
+    for (column, found) in found.iter().enumerate() {
+        assert_eq!(*found, written.chosen(column).collect::<Vec<_>>());
     }
+}
+
+/// Fourth reason, against any engine that shows gradients: a batch of one row is the row.
+#[test]
+fn attack_a_gradient_of_one_row_is_the_row() {
+    let rows = random_rows(&[Column::Encrypted; 3], 4, 8);
+    for row in 0..4 {
+        let batch = Batch::new(row, 4);
+        let Ok(gradient) = ClearPaper::new(std::slice::from_ref(&rows), 1).gradient(&BETA, batch);
+        let found = row_from_gradient(&gradient.sum).unwrap();
+        for (found, truth) in found.iter().zip(rows.values(row)) {
+            assert!((found - truth).abs() < 1e-12);
+        }
+    }
+    assert!(row_from_gradient(&[0.0, 0.0]).is_none() && row_from_gradient(&[]).is_none());
 }
 
 #[test]

@@ -33,9 +33,9 @@ pub struct PaperRemote {
     /// Encrypted label sums of every class and batch.
     labels: Vec<Ciphertext>,
     randomness: Randomness,
-    /// Uses one blinding factor for all rows of a batch, to show what that gives away.
-    #[cfg(test)]
-    pub(super) common_blinding: bool,
+    /// Uses one blinding factor for all rows of a batch. Only [`crate::attacks`] sets it, to show
+    /// what that gives away.
+    pub(crate) common_blinding: bool,
 }
 
 impl PaperRemote {
@@ -86,7 +86,6 @@ impl PaperRemote {
             open,
             labels,
             randomness,
-            #[cfg(test)]
             common_blinding: false,
         })
     }
@@ -156,7 +155,6 @@ impl PaperRemote {
         let powers = self.powers(exponents, batch)?;
         let (rsa, paillier) = (&self.rsa, &self.paillier);
         let bob = exchange_rsa_to_paillier::Bob::new(rsa, paillier, self.plan.terms)?;
-        #[cfg(test)]
         if self.common_blinding {
             let common = draw_blinding(self.plan.terms.blinding_bits, rng);
             let all = vec![common; powers.len()];
@@ -200,7 +198,6 @@ impl PaperRemote {
         let share = self.shape.batch(batch).share(self.shape.rows);
         let mut draw = || draw_blinding(plan.division_blinding, rng);
         let blindings: Vec<Natural> = exchanged.iter().map(|_| draw()).collect();
-        #[cfg(test)]
         let blindings = match (self.common_blinding, blindings.first()) {
             (true, Some(common)) => vec![common.clone(); blindings.len()],
             _ => blindings,
@@ -334,7 +331,7 @@ fn read_rsa_key(bytes: &[u8], shape: &Shape) -> Result<RsaPublicKey, PaperError>
 #[derive(Debug)]
 pub struct PaperLink {
     channel: Channel,
-    pub(super) remote: PaperRemote,
+    pub(crate) remote: PaperRemote,
 }
 
 impl PaperLink {

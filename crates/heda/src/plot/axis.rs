@@ -67,10 +67,11 @@ pub(super) fn rulers(panel: &Panel) -> (Ruler, Ruler) {
             Ruler::fit(&panel.x, points().map(|p| p.x), 0.03),
             Ruler::fit(&panel.y, heights, 0.05),
         ),
-        Content::Bars { categories, .. } => {
-            let zero = (panel.y.scale == Scale::Linear).then_some(0.0);
-            let mut y = Ruler::fit(&panel.y, heights.chain(zero), 0.05);
-            if panel.y.range.is_none() && points().all(|p| p.y >= 0.0) && zero.is_some() {
+        Content::Stacked { categories, series } => {
+            let whole = |x: usize| series.iter().map(|s| s.height(x as f64)).sum::<f64>();
+            let heights = (0..categories.len()).map(whole).chain([0.0]);
+            let mut y = Ruler::fit(&panel.y, heights, 0.05);
+            if panel.y.range.is_none() {
                 y.start = 0.0;
             }
             let ends = [-0.5, categories.len() as f64 - 0.5];

@@ -157,8 +157,8 @@ impl<'a> Canvas<'a> {
                 let mut backwards = series.iter().enumerate().rev();
                 backwards.try_for_each(|(n, series)| self.line(root, &frame, series, shift(n)))
             }
-            Content::Bars { series, .. } => {
-                (0..series.len()).try_for_each(|index| self.bars(root, &frame, series, index))
+            Content::Stacked { series, .. } => {
+                (0..series.len()).try_for_each(|index| self.pieces(root, &frame, series, index))
             }
         }
     }
@@ -232,7 +232,8 @@ impl<'a> Canvas<'a> {
             .try_for_each(|at| self.marker(root, at, style))
     }
 
-    fn bars<DB: DrawingBackend>(
+    /// The pieces of one series, on top of those before it.
+    fn pieces<DB: DrawingBackend>(
         &self,
         root: &Area<DB>,
         frame: &Frame,
@@ -240,25 +241,19 @@ impl<'a> Canvas<'a> {
         index: usize,
     ) -> Result<(), DrawError> {
         let colour = COLOURS[self.style_of(&all[index].name) % COLOURS.len()];
-        let width = 0.8 / all.len() as f64;
-        let offset = width * (index as f64 - (all.len() as f64 - 1.0) / 2.0);
-        let foot = frame.y_pixel(
-            frame
-                .y
-                .place(0.0)
-                .unwrap_or(frame.y.start)
-                .max(frame.y.start),
-        );
         for point in &all[index].points {
-            let Some(head) = frame.y.place(point.y) else {
+            let foot: f64 = all[..index].iter().map(|below| below.height(point.x)).sum();
+            let ends = frame.y.place(foot).zip(frame.y.place(foot + point.y));
+            let Some((foot, head)) = ends else {
                 continue;
             };
-            let centre = point.x + offset;
-            let left = frame.x_pixel(centre - width * 0.46);
-            let right = frame.x_pixel(centre + width * 0.46);
-            let corners = [self.at((left, frame.y_pixel(head))), self.at((right, foot))];
+            let left = frame.x_pixel(point.x - 0.37);
+            let right = frame.x_pixel(point.x + 0.37);
+            let corners = [
+                self.at((left, frame.y_pixel(head))),
+                self.at((right, frame.y_pixel(foot))),
+            ];
             root.draw(&Rectangle::new(corners, colour.filled()))?;
-            self.error_bar(root, frame, point, (left + right) / 2, BLACK)?;
         }
         Ok(())
     }
@@ -287,7 +282,7 @@ impl<'a> Canvas<'a> {
     fn draw_legend<DB: DrawingBackend>(&self, root: &Area<DB>) -> Result<(), DrawError> {
         let (width, height) = size(self.figure);
         let lines = legend_lines(self.figure);
-        let bars = |panel: &Panel| matches!(panel.content, Content::Bars { .. });
+        let bars = |panel: &Panel| matches!(panel.content, Content::Stacked { .. });
         let boxes = self.figure.panels.iter().all(bars);
         let entries = lines.first().map_or(1, Vec::len) as i32;
         let entry = width as i32 / entries;
@@ -462,7 +457,7 @@ mod tests {
             content,
             dodge: 2,
         };
-        let bars = Content::Bars {
+        let bars = Content::Stacked {
             categories: ["a", "b", "c", "d"].map(String::from).to_vec(),
             series: both.clone(),
         };

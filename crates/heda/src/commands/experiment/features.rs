@@ -2,91 +2,93 @@
 //!
 //! The features are ranked on the training rows. Then the lowest-ranked one is removed, again and
 //! again until one is left, and the clear-text oracle is trained and tested each time. A good
-//! ranking keeps the accuracy high for long. Mean and standard deviation over random 80/20 splits,
-//! paper coding.
+//! ranking keeps the accuracy high for long. Random 80/20 splits, paper coding.
 
+use super::sheet::{Layout, Rows, Sheet, load};
+use super::{Options, data_set};
 use crate::failure::Failure;
-use crate::output::{print_text, write_whole};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
-use clap::Args;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
-use heda_learn::metrics::{Confusion, Summary};
+use heda_learn::metrics::Confusion;
 use heda_learn::oracle::{self, TrainConfig};
 use heda_learn::score::{Method, Scorable, Scores};
 use heda_learn::split::Split;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
-use std::path::PathBuf;
 
-/// Figure 6.
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// Folder for figure6.csv, figure6.svg and figure6.png.
-    #[arg(long, value_name = "DIR")]
-    out: PathBuf,
-    /// Two splits instead of ten, and 4,000 rows of Adult: a look, not a result.
-    #[arg(long)]
-    quick: bool,
-    /// Fixes the splits and the forest.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-}
+pub(super) static LAYOUT: Layout = Layout {
+    name: "figure6",
+    columns: &[
+        "dataset",
+        "rows",
+        "split",
+        "method",
+        "features_removed",
+        "features_left",
+        "removed_last",
+        "accuracy",
+    ],
+};
 
-const DATASETS: [Bundle; 2] = [Bundle::Adult, Bundle::Car];
+pub(super) const DATASETS: [Bundle; 2] = [Bundle::Adult, Bundle::Car];
 /// Share of rows to test on.
 const HELD_OUT: f64 = 0.2;
 const QUICK_ROWS: usize = 4000;
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let splits = if arguments.quick { 2 } else { 10 };
-    let mut curves = Vec::new();
+/// Measures what is missing and draws the figure.
+pub(super) fn run(options: &Options) -> Result<(), Failure> {
+    let splits = if options.quick { 2 } else { 10 };
+    let mut sheet = Sheet::open(&options.out, &LAYOUT)?;
     for bundle in DATASETS {
-        let (mut data, _) = bundle.table(Coding::Paper).map_err(Failure::input)?;
-        if arguments.quick && data.rows() > QUICK_ROWS {
-            let share = QUICK_ROWS as f64 / data.rows() as f64;
-            let few = Split::seeded(data.rows(), share, arguments.seed, u64::MAX);
-            data = data.select_rows(&few.test);
+        let most = options.quick.then_some(QUICK_ROWS);
+        let data = data_set(bundle, Coding::Paper, most, options.seed)?;
+        for split in 0..splits {
+            let key = [
+                bundle.to_string(),
+                data.rows().to_string(),
+                split.to_string(),
+            ];
+            if sheet.has(options.seed, &key) {
+                continue;
+            }
+            eprintln!("heda: {}: {}", LAYOUT.name, key.join(", "));
+            let load = load();
+            let removals = one_split(&data, options.seed, split)?;
+            sheet.add(options.seed, &load, rows(&data, &key, &removals))?;
         }
-        let mut runs = Vec::with_capacity(splits);
-        for split in 0..splits as u64 {
-            eprintln!("heda: {bundle}, split {} of {splits}", split + 1);
-            runs.push(one_split(&data, arguments.seed, split)?);
-        }
-        curves.extend(average(bundle, &data, &runs));
     }
-    let out = &arguments.out;
-    write_whole(&out.join("figure6.csv"), csv(&curves).as_bytes())?;
-    figure(&curves, splits).write(out, "figure6")?;
-    print_text(&summary(&curves, splits, arguments.quick))?;
-    print_text(&format!(
-        "written: {}",
-        out.join("figure6.{csv,svg,png}").display()
-    ))
+    draw(options)
 }
 
 /// One method on one split: what was removed before each step, and the accuracy after it.
-#[derive(Clone)]
 struct Removal {
     order: Vec<usize>,
     accuracies: Vec<f64>,
 }
 
-/// Accuracy against the number of removed features.
-struct Curve {
-    bundle: Bundle,
-    method: Method,
-    /// From no feature removed to all but one removed.
-    steps: Vec<Step>,
-}
-
-struct Step {
-    /// The feature that most splits removed in this step.
-    removed: String,
-    mean: f64,
-    deviation: f64,
-    splits: usize,
+/// A row a method and step, from no feature removed to all but one removed.
+fn rows(data: &Dataset, key: &[String], removals: &[Removal]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for (method, removal) in Method::ALL.into_iter().zip(removals) {
+        let features = removal.order.len();
+        for (removed, accuracy) in removal.accuracies.iter().enumerate() {
+            let last = match removed {
+                0 => "-",
+                _ => &data.features()[removal.order[features - removed]].name,
+            };
+            let mut row = key.to_vec();
+            row.extend([
+                method.name().to_owned(),
+                removed.to_string(),
+                (features - removed).to_string(),
+                last.to_owned(),
+                format!("{accuracy:.6}"),
+            ]);
+            rows.push(row);
+        }
+    }
+    rows
 }
 
 /// All methods on one split. Prefixes that several methods share are trained once.
@@ -139,118 +141,44 @@ fn accuracy(train: &Dataset, test: &Dataset, features: &BTreeSet<usize>) -> Resu
         .ok_or_else(|| Failure::input("no rows are held out"))
 }
 
-fn average(bundle: Bundle, data: &Dataset, runs: &[Vec<Removal>]) -> Vec<Curve> {
-    let curve = |(index, method): (usize, Method)| Curve {
-        bundle,
-        method,
-        steps: (0..data.features().len())
-            .map(|removed| {
-                let of_method: Vec<&Removal> = runs.iter().map(|run| &run[index]).collect();
-                step(data, &of_method, removed)
-            })
-            .collect(),
-    };
-    Method::ALL.into_iter().enumerate().map(curve).collect()
+/// The figure, from the file alone.
+pub(super) fn draw(options: &Options) -> Result<(), Failure> {
+    let sheet = Sheet::open(&options.out, &LAYOUT)?;
+    figure(&sheet.rows()).write(&options.out, LAYOUT.name)
 }
 
-fn step(data: &Dataset, runs: &[&Removal], removed: usize) -> Step {
-    let values: Vec<f64> = runs.iter().map(|run| run.accuracies[removed]).collect();
-    let summary = Summary::new(&values);
-    Step {
-        removed: most_often_removed(data, runs, removed),
-        mean: summary.map_or(f64::NAN, |summary| summary.mean),
-        deviation: summary.map_or(f64::NAN, |summary| summary.deviation),
-        splits: values.len(),
-    }
-}
-
-fn most_often_removed(data: &Dataset, runs: &[&Removal], removed: usize) -> String {
-    if removed == 0 {
-        return String::new();
-    }
-    let mut times = vec![0; data.features().len()];
-    for run in runs {
-        times[run.order[run.order.len() - removed]] += 1;
-    }
-    let most = (0..times.len()).rev().max_by_key(|&feature| times[feature]);
-    most.map_or(String::new(), |feature| {
-        data.features()[feature].name.clone()
-    })
-}
-
-fn csv(curves: &[Curve]) -> String {
-    let header = "dataset,method,features_removed,features_left,removed_most_often,accuracy_mean,accuracy_sd,splits\n";
-    let mut text = String::from(header);
-    for curve in curves {
-        for (removed, step) in curve.steps.iter().enumerate() {
-            let left = curve.steps.len() - removed;
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "{},{},{removed},{left},{},{:.6},{:.6},{}",
-                curve.bundle, curve.method, step.removed, step.mean, step.deviation, step.splits
-            );
-        }
-    }
-    text
-}
-
-fn figure(curves: &[Curve], splits: usize) -> Figure {
-    let series = |curve: &Curve| Series {
-        name: curve.method.title().into(),
-        points: (0..)
-            .zip(&curve.steps)
-            .map(|(removed, step)| Point {
-                x: f64::from(removed),
-                y: 100.0 * step.mean,
+fn figure(rows: &Rows<'_>) -> Figure {
+    let series = |rows: &Rows<'_>, method: Method| {
+        let rows = rows.with("method", method.name());
+        let point = |removed: &str| {
+            let share = rows.with("features_removed", removed).mean("accuracy")?;
+            Some(Point {
+                x: removed.parse().ok()?,
+                y: 100.0 * share,
                 spread: 0.0,
             })
-            .collect(),
+        };
+        let removed = rows.distinct("features_removed");
+        Series {
+            name: method.title().into(),
+            points: removed.into_iter().filter_map(point).collect(),
+        }
     };
-    let panel = |(letter, bundle): (char, Bundle)| Panel {
-        title: format!("({letter}) {}", bundle.title()),
-        x: Axis::linear("features removed, lowest score first"),
-        y: Axis::linear("accuracy, %"),
-        content: Content::Lines(
-            curves
-                .iter()
-                .filter(|curve| curve.bundle == bundle)
-                .map(series)
-                .collect(),
-        ),
-        dodge: 4,
+    let panel = |(letter, bundle): (char, Bundle)| {
+        let rows = rows.with("dataset", bundle.name());
+        Panel {
+            title: format!("({letter}) {}", bundle.title()),
+            x: Axis::linear("features removed, lowest score first"),
+            y: Axis::linear("accuracy, %"),
+            content: Content::Lines(Method::ALL.map(|method| series(&rows, method)).to_vec()),
+            dodge: 4,
+        }
     };
+    let splits = rows.distinct("split").len();
     Figure {
-        title: format!("Accuracy as features are removed, mean of {splits} splits"),
+        title: format!("Figure 6: accuracy as features are removed, mean of {splits} splits"),
         panels: ['a', 'b'].into_iter().zip(DATASETS).map(panel).collect(),
     }
-}
-
-/// The curve in one number: its mean accuracy over all steps.
-fn summary(curves: &[Curve], splits: usize, quick: bool) -> String {
-    let mut text = format!("accuracy in %, mean of {splits} splits");
-    text.push_str(if quick {
-        " (quick: not a result)\n"
-    } else {
-        "\n"
-    });
-    text.push_str("dataset  method    all features  half of them  one  mean over all steps\n");
-    for curve in curves {
-        let of = |removed: usize| 100.0 * curve.steps[removed].mean;
-        let last = curve.steps.len() - 1;
-        let mean = (0..=last).map(of).sum::<f64>() / (last + 1) as f64;
-        let _ = writeln!(
-            text,
-            "{:<8} {:<9} {:>12.2} {:>13.2} {:>6.2} {:>12.2}",
-            curve.bundle.name(),
-            curve.method.name(),
-            of(0),
-            of(curve.steps.len() / 2),
-            of(last),
-            mean
-        );
-    }
-    text
 }
 
 #[cfg(test)]
@@ -259,18 +187,30 @@ mod tests {
 
     #[test]
     fn removing_features_of_car_gives_a_curve_a_method() {
-        let (data, _) = Bundle::Car.table(Coding::Paper).unwrap();
-        let runs = vec![
-            one_split(&data, 1, 0).unwrap(),
-            one_split(&data, 1, 1).unwrap(),
-        ];
-        let curves = average(Bundle::Car, &data, &runs);
-        assert_eq!(curves.len(), 6);
-        for curve in &curves {
-            assert_eq!(curve.steps.len(), 6);
-            assert_eq!(curve.steps[0].mean, curves[0].steps[0].mean);
-            assert!(curve.steps[0].removed.is_empty() && !curve.steps[5].removed.is_empty());
+        let data = data_set(Bundle::Car, Coding::Paper, None, 1).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let mut sheet = Sheet::open(folder.path(), &LAYOUT).unwrap();
+        for split in 0..2u64 {
+            let key = ["car".to_owned(), "1728".to_owned(), split.to_string()];
+            let removals = one_split(&data, 1, split).unwrap();
+            sheet.add(1, "-", rows(&data, &key, &removals)).unwrap();
         }
-        assert_eq!(csv(&curves).lines().count(), 1 + 6 * 6);
+        assert_eq!(sheet.rows().len(), 2 * 6 * 6);
+        let all = sheet.rows().with("features_removed", "0");
+        let first = all.with("split", "0");
+        let accuracies = first.numbers("accuracy");
+        assert!(accuracies.iter().all(|accuracy| *accuracy == accuracies[0]));
+        assert_eq!(all.distinct("removed_last"), ["-"]);
+        assert_eq!(
+            sheet
+                .rows()
+                .with("features_removed", "5")
+                .distinct("features_left"),
+            ["1"]
+        );
+        let Content::Lines(lines) = &figure(&sheet.rows()).panels[1].content else {
+            panic!("no lines");
+        };
+        assert!(lines.len() == 6 && lines.iter().all(|line| line.points.len() == 6));
     }
 }
