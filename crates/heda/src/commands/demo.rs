@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-fn engine(word: &str) -> Result<Engine, String> {
+pub(super) fn engine(word: &str) -> Result<Engine, String> {
     [Engine::Lookup, Engine::Paper]
         .into_iter()
         .find(|engine| engine.to_string() == word)

@@ -20,7 +20,13 @@ pub(crate) struct Arguments {
     /// The page to write
     #[arg(long, value_name = "FILE")]
     page: PathBuf,
+    /// A page with a place for the table of accuracy and time
+    #[arg(long, value_name = "FILE")]
+    readme: Option<PathBuf>,
 }
+
+/// Where the table of accuracy and time begins and ends.
+const PLACE: [&str; 2] = ["<!-- measured -->\n", "<!-- end of measured -->\n"];
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let folder = arguments
@@ -29,7 +35,22 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map_or(".".into(), |name| name.to_string_lossy().into_owned());
     let text = page(&arguments.from, &folder)?;
     write_whole(&arguments.page, text.as_bytes())?;
+    if let Some(readme) = &arguments.readme {
+        let old = std::fs::read_to_string(readme).map_err(Failure::input)?;
+        write_whole(readme, with_table(&old, &arguments.from)?.as_bytes())?;
+    }
     print_text(&format!("written: {}", arguments.page.display()))
+}
+
+/// The text with the table of accuracy and time in its place.
+fn with_table(text: &str, from: &Path) -> Result<String, Failure> {
+    let sheet = Sheet::open(from, &super::training::RUNS)?;
+    let [start, end] = PLACE;
+    let absent = || Failure::input(format!("no place for the table: {start}{end}"));
+    let (before, rest) = text.split_once(start).ok_or_else(absent)?;
+    let (_, after) = rest.split_once(end).ok_or_else(absent)?;
+    let table = training::against_the_paper(&sheet.rows());
+    Ok(format!("{before}{start}{table}\n{end}{after}"))
 }
 
 /// A section of the page, from its file; pictures are looked for in a folder.
@@ -113,10 +134,19 @@ mod tests {
         let found = std::fs::read_to_string(docs().join("reproduction.md")).unwrap();
         assert!(
             found == expected,
-            "run: heda experiment document --from docs/reproduction --page docs/reproduction.md"
+            "run: heda experiment document --from docs/reproduction --page docs/reproduction.md \
+             --readme README.md"
         );
         assert!(!found.contains("NaN") && !found.contains("inf"));
         assert_eq!(found.matches("\n## ").count(), PARTS.len());
+    }
+
+    #[test]
+    fn the_table_of_the_readme_is_up_to_date() {
+        let readme = std::fs::read_to_string(docs().join("../README.md")).unwrap();
+        let expected = with_table(&readme, &docs().join("reproduction")).unwrap();
+        assert!(readme == expected, "as above");
+        assert!(with_table("no place", &docs().join("reproduction")).is_err());
     }
 
     #[test]

@@ -12,12 +12,14 @@ mod release;
 mod sheet;
 mod training;
 
+use super::demo::engine;
 use crate::failure::{Failure, Kind};
 use crate::output::print_text;
 use clap::Subcommand;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::split::Split;
+use heda_train::proposal::Engine;
 use release::Measure;
 use std::path::PathBuf;
 
@@ -58,6 +60,9 @@ pub(crate) struct Options {
     /// Fewer rows and repeats: a look, not a result
     #[arg(long)]
     quick: bool,
+    /// Train with this engine only: lookup or paper
+    #[arg(long, value_name = "ENGINE", value_parser = engine)]
+    engine: Option<Engine>,
     /// Fixes every random draw
     #[arg(long, value_name = "S", default_value_t = 1)]
     seed: u64,

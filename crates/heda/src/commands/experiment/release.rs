@@ -197,10 +197,7 @@ fn figure(rows: &Rows<'_>, measure: Measure) -> Figure {
                 ..Axis::linear("cluster size k")
             },
             y: Axis {
-                scale: match measure {
-                    Measure::SquaredErrors => Scale::Logarithmic,
-                    Measure::Linkage => Scale::Linear,
-                },
+                scale: Scale::Logarithmic,
                 ..Axis::linear(label)
             },
             content: Content::Lines(series.to_vec()),

@@ -27,7 +27,6 @@ use heda_learn::metrics::Confusion;
 use heda_learn::optimise::Settings;
 use heda_learn::oracle::{TrainConfig, score, train};
 use heda_learn::score::{Method, Scores};
-use heda_learn::split::Split;
 use heda_train::job::Quiet;
 use heda_train::proposal::{Engine, Spending};
 
@@ -62,7 +61,6 @@ const ONLY_ENCRYPTED: usize = 10;
 
 pub(super) const PROVIDERS: usize = 3;
 pub(super) const KEY_BITS: u32 = 2048;
-const HELD_OUT: f64 = 0.2;
 const QUICK_ROWS: usize = 600;
 /// By how much a quick run shortens the training of engine `paper`.
 const QUICK_SHARE: u32 = 20;
@@ -89,17 +87,21 @@ fn repeats(options: &Options, engine: Engine, bundle: Bundle) -> u64 {
 
 /// Table 3b: everything encrypted.
 pub(super) fn all_encrypted(options: &Options) -> Result<(), Failure> {
-    sweep(options, |_, _, features, _| vec![features])
+    sweep(options, |_, features, _| vec![features])
 }
 
-/// Figure 7: from one encrypted feature to all of them. Engine `paper` is so slow that its curve
-/// has three points, of one split.
+/// Figure 7: from one encrypted feature to all of them, the ends first. Engine `paper` is so slow
+/// that its curve has three points, of one split.
 pub(super) fn dial(options: &Options) -> Result<(), Failure> {
-    sweep(options, |options, engine, features, repeat| match engine {
-        Engine::Lookup if options.quick => vec![1, features.div_ceil(2), features],
-        Engine::Lookup => (1..=features).collect(),
-        Engine::Paper if repeat == 0 => vec![1, features.div_ceil(2), features],
-        Engine::Paper => vec![],
+    let few = |engine: Engine| options.quick || engine == Engine::Paper;
+    sweep(options, |engine, features, repeat| match engine {
+        Engine::Paper if repeat > 0 => vec![],
+        _ => vec![1, features],
+    })?;
+    sweep(options, |engine, features, repeat| match engine {
+        Engine::Paper if repeat > 0 => vec![],
+        _ if few(engine) => vec![features.div_ceil(2)],
+        _ => (2..features).collect(),
     })
 }
 
@@ -107,19 +109,20 @@ pub(super) fn dial(options: &Options) -> Result<(), Failure> {
 /// is interrupted has something of everything.
 fn sweep(
     options: &Options,
-    iotas: impl Fn(&Options, Engine, usize, u64) -> Vec<usize>,
+    iotas: impl Fn(Engine, usize, u64) -> Vec<usize>,
 ) -> Result<(), Failure> {
     let mut sheet = Sheet::open(&options.out, &RUNS)?;
     for repeat in 0.. {
         let mut more = false;
         for engine in [Engine::Lookup, Engine::Paper] {
             for bundle in Bundle::ALL {
-                if repeat >= repeats(options, engine, bundle) {
+                let wanted = options.engine.is_none_or(|only| only == engine);
+                if !wanted || repeat >= repeats(options, engine, bundle) {
                     continue;
                 }
                 more = true;
                 let features = bundle.schema(Coding::Paper).columns().len();
-                for iota in iotas(options, engine, features, repeat) {
+                for iota in iotas(engine, features, repeat) {
                     let setting = Setting {
                         engine,
                         bundle,
@@ -180,33 +183,33 @@ impl Setting {
         })
     }
 
+    fn job(&self, data: &Dataset, seed: u64) -> LocalJob {
+        let split = format!("{} {}", self.bundle.name(), self.repeat);
+        LocalJob {
+            bundle: self.bundle,
+            coding: Coding::Paper,
+            providers: PROVIDERS,
+            iota: Some(self.iota),
+            goal: None,
+            engine: self.engine,
+            key_bits: KEY_BITS,
+            method: Method::KruskalWallis,
+            rest: Rest::Publish(Spending::Automatic),
+            settings: self.settings(data),
+            // The same split whatever ι and engine: the curves are then about these alone.
+            randomness: Randomness::seeded(seed).party(&split),
+        }
+    }
+
     /// The job under encryption.
     fn encrypted(&self, sheet: &mut Sheet, seed: u64) -> Result<(), Failure> {
         let data = self.data(seed)?;
-        let settings = self.settings(&data);
-        let batch_rows = settings.as_ref().map_or("all".to_owned(), |settings| {
+        let job = self.job(&data, seed);
+        let batch_rows = job.settings.as_ref().map_or("all".to_owned(), |settings| {
             (data.rows() * 4 / 5 / settings.method.batches()).to_string()
         });
         let key = self.key(&data, &self.engine.to_string(), "laplace");
         sheet.complete(seed, &key, || {
-            let job = LocalJob {
-                bundle: self.bundle,
-                coding: Coding::Paper,
-                providers: PROVIDERS,
-                iota: Some(self.iota),
-                goal: None,
-                engine: self.engine,
-                key_bits: KEY_BITS,
-                method: Method::KruskalWallis,
-                rest: Rest::Publish(Spending::Automatic),
-                settings,
-                // The same split whatever ι and engine: the curves are then about these alone.
-                randomness: Randomness::seeded(seed).party(&format!(
-                    "{} {}",
-                    self.bundle.name(),
-                    self.repeat
-                )),
-            };
             let before = processor_seconds();
             let done = job.run_on(&data, &mut Quiet)?.summary;
             let processor = processor_seconds()
@@ -221,9 +224,7 @@ impl Setting {
         let data = self.data(seed)?;
         let key = self.key(&data, "clear", "ima");
         sheet.complete(seed, &key, || {
-            let split = Split::seeded(data.rows(), HELD_OUT, seed, self.repeat);
-            let training = data.select_rows(&split.train);
-            let test = data.select_rows(&split.test);
+            let (training, test) = self.job(&data, seed).rows(&data)?;
             let order = Scores::compute(&training, Method::KruskalWallis, seed).map_err(bug)?;
             let order = order.ranking().order().to_vec();
             let (kept, low) = order.split_at(self.iota);

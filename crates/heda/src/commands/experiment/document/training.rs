@@ -175,6 +175,41 @@ fn verdicts_3b(rows: &Rows<'_>, engine: &str) -> String {
     )
 }
 
+/// Accuracy and time beside the paper's, in short.
+pub(super) fn against_the_paper(rows: &Rows<'_>) -> String {
+    let row = |printed: &Printed| {
+        let ours = |engine| all_encrypted(rows, engine, printed.bundle);
+        let accuracy = |engine| {
+            let share = ours(engine).mean("accuracy");
+            number(share.map(|share| 100.0 * share), 1)
+        };
+        let seconds = |engine| number(ours(engine).mean("seconds"), 1);
+        let faster = ours("lookup").mean("seconds").map(|s| printed.seconds / s);
+        vec![
+            printed.bundle.title().to_owned(),
+            accuracy("lookup"),
+            accuracy("paper"),
+            format!("{:.1}", printed.secure),
+            seconds("lookup"),
+            seconds("paper"),
+            format!("{:.0}", printed.seconds),
+            number(faster, 0),
+        ]
+    };
+    let body: Vec<Vec<String>> = TABLE_3B.iter().map(row).collect();
+    let head = [
+        "all features encrypted",
+        "accuracy, `lookup`, %",
+        "`paper`, %",
+        "printed, %",
+        "time, `lookup`, s",
+        "`paper`, s",
+        "printed, s",
+        "times faster",
+    ];
+    table(&head, &body)
+}
+
 pub(super) fn figure_6(rows: &Rows<'_>, folder: &str) -> String {
     let mut body = Vec::new();
     let mut spreads = Vec::new();
@@ -270,7 +305,7 @@ pub(super) fn figure_7(rows: &Rows<'_>, folder: &str) -> String {
         "\n## Figure 7: the dial ι\n{}{}{}{}\n\
          Features beyond the ι best are published with exact discrete noise on every value \
          (`laplace`) at the paper's automatic ε, of which the sum over a row's columns is shown. \
-         IMA, the paper's mechanism, was simulated in clear with the oracle on all training rows. \
+         IMA, the paper's mechanism, was simulated in clear with the oracle on the same training rows. \
          Test rows are never perturbed. Engine `paper` was run at three ι, on one split.\n\n",
         picture(
             folder,
@@ -349,12 +384,16 @@ fn dial_verdict(rows: &Rows<'_>, engine: &str) -> String {
         .map(|(bundle, first, last)| (*bundle, last - first <= 0.08))
         .collect();
     let (_, worst) = range(losses.iter().map(|(_, first, last)| 100.0 * (last - first)));
-    let growth = pairs("seconds_processor");
-    let (least, most) = range(growth.iter().map(|(_, first, last)| last / first));
+    let growth = pairs("seconds_processor")
+        .into_iter()
+        .zip(pairs("iterations"));
+    // Fewer iterations are not less work for ι's sake.
+    let growth = growth.map(|((_, a, b), (_, first, last))| (b / last) / (a / first));
+    let (least, most) = range(growth);
     format!(
         "- Engine `{engine}`: at ι = 1 at most 8 points of accuracy are lost against ι = d {}; the \
-         largest loss is {worst:.1} points. Processor time grows from ι = 1 to ι = d by a factor of \
-         {least:.1} to {most:.1}; the paper reports more than three.\n",
+         largest loss is {worst:.1} points. Processor time for each iteration changes from ι = 1 to \
+         ι = d by a factor of {least:.1} to {most:.1}; the paper's total grows by more than three.\n",
         holds(&within)
     )
 }
@@ -457,8 +496,8 @@ pub(super) fn limits(rows: &Rows<'_>, _folder: &str) -> String {
          - All parties share one machine and talk in memory. Networks add the round trips and the \
          traffic that the tables count.\n\
          - The paper does not say how its learning rate was chosen, how large its batches are or \
-         how many providers it simulates; engine `paper` uses a rate of 2, about 32 rows and three \
-         providers.\n\
+         how many providers it simulates; engine `paper` uses a rate of 10/(1 + 0.03·t) in \
+         iteration t, chosen in clear on other splits, about 32 rows and three providers.\n\
          - [Differences from the paper](differences.md) says what was changed and why.\n",
         splits("lookup"),
         splits("paper"),
