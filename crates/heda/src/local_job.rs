@@ -34,8 +34,8 @@ const MAX_ITERATIONS: u32 = 80;
 const PAPER_ITERATIONS: u32 = 63;
 pub(crate) const PAPER_BATCH_ROWS: usize = 32;
 /// The rate falls as α/(1 + decay·t). Chosen in clear, on other splits than any that is reported.
-const PAPER_RATE: f64 = 10.0;
-const PAPER_DECAY: f64 = 0.03;
+pub(crate) const PAPER_RATE: f64 = 10.0;
+pub(crate) const PAPER_DECAY: f64 = 0.03;
 
 /// What to run.
 #[derive(Debug, Clone)]

@@ -1,19 +1,19 @@
 //! Figure 7, drawn from its file alone: accuracy and time over the number of encrypted features.
 
-use super::Options;
 use super::sheet::{Rows, Sheet};
 use super::training::RUNS;
 use crate::failure::Failure;
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
 use heda_learn::bundled::Bundle;
+use std::path::Path;
 
 /// All pictures.
-pub(super) fn draw(options: &Options) -> Result<(), Failure> {
-    let sheet = Sheet::open(&options.out, &RUNS)?;
+pub(super) fn draw(folder: &Path) -> Result<(), Failure> {
+    let sheet = Sheet::open(folder, &RUNS)?;
     let rows = sheet.rows();
-    accuracy(&rows).write(&options.out, "figure7-accuracy")?;
+    accuracy(&rows).write(folder, "figure7-accuracy")?;
     for engine in ["lookup", "paper"] {
-        time(&rows, engine).write(&options.out, &format!("figure7-time-{engine}"))?;
+        time(&rows, engine).write(folder, &format!("figure7-time-{engine}"))?;
     }
     Ok(())
 }
@@ -99,14 +99,59 @@ fn sorted(rows: &Rows<'_>, column: &str) -> Vec<u64> {
     numbers
 }
 
-/// The mean over repeats at each ι.
+/// The mean at each ι over the splits that have every ι: otherwise a curve would be about splits.
 fn curve(rows: &Rows<'_>, column: &str, factor: f64) -> Vec<Point> {
-    let point = |iota: u64| {
-        Some(Point {
+    let iotas = sorted(rows, "iota");
+    let at = |iota: u64| rows.with("iota", &iota.to_string());
+    let complete = |split: &&str| {
+        iotas
+            .iter()
+            .all(|iota| at(*iota).with("repeat", split).len() > 0)
+    };
+    let splits: Vec<&str> = rows
+        .distinct("repeat")
+        .into_iter()
+        .filter(complete)
+        .collect();
+    let point = |&iota: &u64| {
+        let values = splits
+            .iter()
+            .filter_map(|split| at(iota).with("repeat", split).mean(column));
+        let values: Vec<f64> = values.collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        (!values.is_empty()).then_some(Point {
             x: iota as f64,
-            y: factor * rows.with("iota", &iota.to_string()).mean(column)?,
+            y: factor * mean,
             spread: 0.0,
         })
     };
-    sorted(rows, "iota").into_iter().filter_map(point).collect()
+    iotas.iter().filter_map(point).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_over_the_splits_that_have_every_point() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sheet = Sheet::open(folder.path(), &RUNS).unwrap();
+        for (iota, split, accuracy) in [("1", "0", "0.5"), ("2", "0", "0.75"), ("2", "1", "1")] {
+            let mut row = ["lookup", "car", "9", "laplace", iota, split, "6", accuracy].to_vec();
+            row.resize(RUNS.columns.len(), "1");
+            let row = row.into_iter().map(str::to_owned).collect();
+            sheet.add(1, "-", vec![row]).unwrap();
+        }
+        let heights = |rows: &Rows<'_>| -> Vec<f64> {
+            let points = curve(rows, "accuracy", 100.0);
+            points.iter().map(|point| point.y).collect()
+        };
+        assert_eq!(heights(&sheet.rows()), [50.0, 75.0]);
+        assert_eq!(heights(&sheet.rows().with("iota", "2")), [87.5]);
+        assert!(heights(&sheet.rows().with("iota", "3")).is_empty());
+        draw(folder.path()).unwrap();
+        for stem in ["accuracy", "time-lookup", "time-paper"] {
+            assert!(folder.path().join(format!("figure7-{stem}.png")).is_file());
+        }
+    }
 }

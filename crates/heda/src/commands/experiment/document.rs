@@ -5,13 +5,14 @@ mod markdown;
 mod privacy;
 mod training;
 
+use super::release::Measure;
 use super::sheet::{Layout, Rows, Sheet};
-use super::{attacks, audit, blocks, features, growth, release};
+use super::{attacks, audit, blocks, charts, features, growth, release};
 use crate::failure::Failure;
 use crate::output::{print_text, write_whole};
 use std::path::{Path, PathBuf};
 
-/// Write the page from the files of the experiments.
+/// Pictures and the page, from the files of the experiments.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Folder with the files that the experiments have written
@@ -33,6 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .from
         .file_name()
         .map_or(".".into(), |name| name.to_string_lossy().into_owned());
+    draw(&arguments.from)?;
     let text = page(&arguments.from, &folder)?;
     write_whole(&arguments.page, text.as_bytes())?;
     if let Some(readme) = &arguments.readme {
@@ -69,6 +71,15 @@ const PARTS: [(&Layout, Part); 10] = [
     (&audit::LAYOUT, privacy::audited),
     (&super::training::RUNS, training::limits),
 ];
+
+/// All pictures.
+fn draw(folder: &Path) -> Result<(), Failure> {
+    release::draw(folder, Measure::SquaredErrors)?;
+    release::draw(folder, Measure::Linkage)?;
+    features::draw(folder)?;
+    charts::draw(folder)?;
+    growth::draw(folder)
+}
 
 /// The page; pictures are looked for in `folder` beside it.
 fn page(from: &Path, folder: &str) -> Result<String, Failure> {
@@ -128,9 +139,17 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
     }
 
+    /// As the other documents: `UPDATE_DOCUMENTS=1` puts things right.
+    fn update(file: &str, text: &str) {
+        if std::env::var_os("UPDATE_DOCUMENTS").is_some() {
+            std::fs::write(docs().join(file), text).unwrap();
+        }
+    }
+
     #[test]
     fn the_page_is_up_to_date_with_its_files() {
         let expected = page(&docs().join("reproduction"), "reproduction").unwrap();
+        update("reproduction.md", &expected);
         let found = std::fs::read_to_string(docs().join("reproduction.md")).unwrap();
         assert!(
             found == expected,
@@ -145,6 +164,8 @@ mod tests {
     fn the_table_of_the_readme_is_up_to_date() {
         let readme = std::fs::read_to_string(docs().join("../README.md")).unwrap();
         let expected = with_table(&readme, &docs().join("reproduction")).unwrap();
+        update("../README.md", &expected);
+        let readme = std::fs::read_to_string(docs().join("../README.md")).unwrap();
         assert!(readme == expected, "as above");
         assert!(with_table("no place", &docs().join("reproduction")).is_err());
     }

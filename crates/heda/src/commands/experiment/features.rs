@@ -16,6 +16,7 @@ use heda_learn::score::{Method, Scorable, Scores};
 use heda_learn::split::Split;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 pub(super) static LAYOUT: Layout = Layout {
     name: "figure6",
@@ -58,7 +59,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
             sheet.add(options.seed, &load, rows(&data, &key, &removals))?;
         }
     }
-    draw(options)
+    draw(&options.out)
 }
 
 /// One method on one split: what was removed before each step, and the accuracy after it.
@@ -142,9 +143,9 @@ fn accuracy(train: &Dataset, test: &Dataset, features: &BTreeSet<usize>) -> Resu
 }
 
 /// The figure, from the file alone.
-pub(super) fn draw(options: &Options) -> Result<(), Failure> {
-    let sheet = Sheet::open(&options.out, &LAYOUT)?;
-    figure(&sheet.rows()).write(&options.out, LAYOUT.name)
+pub(super) fn draw(folder: &Path) -> Result<(), Failure> {
+    let sheet = Sheet::open(folder, &LAYOUT)?;
+    figure(&sheet.rows()).write(folder, LAYOUT.name)
 }
 
 fn figure(rows: &Rows<'_>) -> Figure {

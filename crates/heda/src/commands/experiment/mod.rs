@@ -4,6 +4,7 @@ mod attacks;
 mod audit;
 mod blocks;
 mod charts;
+mod clock;
 mod document;
 mod features;
 mod growth;
@@ -47,7 +48,7 @@ pub(crate) enum Experiment {
     Audit(Options),
     /// Everything
     All(Options),
-    /// Write the page of results from the files
+    /// Draw all pictures and write the page of results, from the files alone
     Document(document::Arguments),
 }
 
@@ -102,7 +103,7 @@ fn table3(options: &Options) -> Result<(), Failure> {
 
 fn tradeoff(options: &Options) -> Result<(), Failure> {
     training::dial(options)?;
-    charts::draw(options)
+    charts::draw(&options.out)
 }
 
 fn all(options: &Options) -> Result<(), Failure> {

@@ -17,6 +17,7 @@ use heda_dp::epsilon::Epsilon;
 use heda_dp::points::Points;
 use heda_dp::{ima, imdav, measure, standard};
 use heda_learn::bundled::{Bundle, Coding};
+use std::path::Path;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +87,7 @@ pub(super) fn run(options: &Options, measure: Measure) -> Result<(), Failure> {
             set.measure(&mut sheet, options.seed, measure, setting)?;
         }
     }
-    draw(options, measure)
+    draw(&options.out, measure)
 }
 
 /// A data set and how often it is released in each setting.
@@ -155,9 +156,9 @@ pub(super) fn pay(mechanism: Mechanism, epsilons: &[Epsilon]) -> Result<Receipt,
 }
 
 /// The figure, from the file alone.
-pub(super) fn draw(options: &Options, measure: Measure) -> Result<(), Failure> {
-    let sheet = Sheet::open(&options.out, measure.layout())?;
-    figure(&sheet.rows(), measure).write(&options.out, measure.layout().name)
+pub(super) fn draw(folder: &Path, measure: Measure) -> Result<(), Failure> {
+    let sheet = Sheet::open(folder, measure.layout())?;
+    figure(&sheet.rows(), measure).write(folder, measure.layout().name)
 }
 
 fn figure(rows: &Rows<'_>, measure: Measure) -> Figure {

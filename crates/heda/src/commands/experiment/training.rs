@@ -8,6 +8,7 @@
 //! Engine `lookup` trains as a job does by default: L-BFGS on all rows. Engine `paper` descends on
 //! mini-batches, as often as the paper's table 3b counts interactions (three an iteration).
 
+use super::clock::processor_seconds;
 use super::printed::TABLE_3B;
 use super::sheet::{Layout, Sheet};
 use super::{Options, data_set};
@@ -75,14 +76,24 @@ pub(super) fn printed_iterations(bundle: Bundle) -> u32 {
     printed.map_or(0, |printed| printed.interactions / 3)
 }
 
-/// How many random splits there are: of few rows many, because they differ more.
+/// How many random splits there are with everything encrypted: of few rows many, because they
+/// differ more.
 fn repeats(options: &Options, engine: Engine, bundle: Bundle) -> u64 {
     let full = match (engine, bundle) {
-        (_, Bundle::Bcwd) | (Engine::Lookup, Bundle::Crx | Bundle::Car) => 10,
+        (Engine::Lookup, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 30,
         (Engine::Lookup, Bundle::Adult) => 5,
+        (Engine::Paper, Bundle::Bcwd) => 10,
         (Engine::Paper, _) => 3,
     };
     if options.quick { 1 } else { full }
+}
+
+/// How many of them are used on the way from one feature to all.
+fn dial_repeats(engine: Engine) -> u64 {
+    match engine {
+        Engine::Lookup => 10,
+        Engine::Paper => 1,
+    }
 }
 
 /// Table 3b: everything encrypted.
@@ -94,14 +105,18 @@ pub(super) fn all_encrypted(options: &Options) -> Result<(), Failure> {
 /// that its curve has three points, of one split.
 pub(super) fn dial(options: &Options) -> Result<(), Failure> {
     let few = |engine: Engine| options.quick || engine == Engine::Paper;
-    sweep(options, |engine, features, repeat| match engine {
-        Engine::Paper if repeat > 0 => vec![],
-        _ => vec![1, features],
+    sweep(options, |engine, features, repeat| {
+        match repeat < dial_repeats(engine) {
+            true => vec![1, features],
+            false => vec![],
+        }
     })?;
-    sweep(options, |engine, features, repeat| match engine {
-        Engine::Paper if repeat > 0 => vec![],
-        _ if few(engine) => vec![features.div_ceil(2)],
-        _ => (2..features).collect(),
+    sweep(options, |engine, features, repeat| {
+        match (repeat < dial_repeats(engine), few(engine)) {
+            (false, _) => vec![],
+            (true, true) => vec![features.div_ceil(2)],
+            (true, false) => (2..features).collect(),
+        }
     })
 }
 
@@ -273,17 +288,6 @@ fn cells(done: &Summary, batch_rows: &str, processor: Option<f64>) -> Vec<String
         processor.map_or("-".into(), |seconds| format!("{seconds:.2}")),
         format!("{:.3}", bytes as f64 / 1e6),
     ]
-}
-
-/// Processor time of this process so far, over all threads: what a job costs whatever else the
-/// machine does. Known on Linux only, in hundredths of a second; controls in clear are in it.
-fn processor_seconds() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program comes before and may hold spaces; user and system time are the
-    // 12th and 13th fields after it.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
-    Some(ticks / 100.0)
 }
 
 /// The rows with the low features replaced by their release, and what it cost in sum.

@@ -144,7 +144,8 @@ pub(super) fn attacked(rows: &Rows<'_>, _folder: &str) -> String {
          always gives the same ciphertext, so it reads at least {:.0} % of the cells from \
          transcripts of engine `paper`. Against engine `lookup` the attacker may even have numbers \
          encrypted under the provider's own key; no ciphertext ever matches, and the nearest one is \
-         right for at most {:.1} % of the cells, what drawing a value blindly gives.\n\
+         right for at most {:.2} % of the cells, what drawing a value blindly gives. (For engine \
+         `paper` the guess beside it is each column's most frequent value.)\n\
          - *Ratios*: the provider divides the blinded products of two rows. With one blinding \
          factor for all rows, as printed, it solves for the coefficients; engine `paper` therefore \
          draws a factor for each row.\n\

@@ -6,6 +6,8 @@ use crate::commands::experiment::blocks::BLOCKS;
 use crate::commands::experiment::features::DATASETS;
 use crate::commands::experiment::growth::{fixed, line, points};
 use crate::commands::experiment::printed::{Printed, TABLE_3A, TABLE_3B};
+use crate::commands::experiment::training::PROVIDERS;
+use crate::local_job::{PAPER_BATCH_ROWS, PAPER_DECAY, PAPER_RATE};
 use heda_learn::bundled::Bundle;
 use heda_learn::score::Method;
 
@@ -103,14 +105,18 @@ pub(super) fn table_3b(rows: &Rows<'_>, _folder: &str) -> String {
         "MB",
     ];
     text += &table(&head, &body);
-    text += "\nThree providers as threads of one process. The data user's and the providers' time is \
-             that in which they did not wait for each other, the providers' summed as in the paper; \
-             processor time is that of all parties together, controls in clear included, and does \
-             not depend on what else the machine does. Engine `lookup` trains by L-BFGS on all rows; \
-             engine `paper` descends on mini-batches of about 32 rows, as often as the paper's \
-             interactions say, three in each iteration. \"In clear\" is our oracle on the same \
-             splits, and for the paper its standard logistic regression. Interactions are with one \
-             provider, in training.\n\n";
+    let batch = rows.with("engine", "paper");
+    text += &format!(
+        "\nProviders are {PROVIDERS} threads of one process. The data user's and the providers' time \
+         is that in which they did not wait for each other, the providers' summed as in the paper; \
+         processor time is that of all parties together, controls in clear included, and does not \
+         depend on what else the machine does. Engine `lookup` trains by L-BFGS on all rows; engine \
+         `paper` descends on mini-batches of about {} rows, as often as the paper's interactions \
+         say, three in each iteration. \"In clear\" is our oracle on the same splits, and for the \
+         paper its standard logistic regression. Interactions are with one provider, in \
+         training.\n\n",
+        batch.distinct("batch_rows").join(" or "),
+    );
     for engine in ["lookup", "paper"] {
         text += &verdicts_3b(rows, engine);
     }
@@ -306,7 +312,7 @@ pub(super) fn figure_7(rows: &Rows<'_>, folder: &str) -> String {
          Features beyond the ι best are published with exact discrete noise on every value \
          (`laplace`) at the paper's automatic ε, of which the sum over a row's columns is shown. \
          IMA, the paper's mechanism, was simulated in clear with the oracle on the same training rows. \
-         Test rows are never perturbed. Engine `paper` was run at three ι, on one split.\n\n",
+         Test rows are never perturbed. Engine `paper` is slow and was run at a few ι only.\n\n",
         picture(
             folder,
             "figure7-accuracy",
@@ -461,8 +467,8 @@ pub(super) fn grown(rows: &Rows<'_>, folder: &str) -> String {
     };
     format!(
         "\n## How time grows\n{}{}\n\
-         Time of one gradient with one provider on rows of Adult, fastest of {} runs, fitted by a \
-         straight line.\n\n\
+         Processor time of one gradient, data user and one provider together, on rows of Adult, \
+         least of {} runs, fitted by a straight line.\n\n\
          - The paper's T = τ·ι + b holds for engine `paper`, with a large b: from the first to the \
          last ι a gradient takes {:.0} % longer. Its cost is mostly one RSA decryption and some \
          Paillier operations a row whatever ι is, because all features share one packed \
@@ -496,8 +502,9 @@ pub(super) fn limits(rows: &Rows<'_>, _folder: &str) -> String {
          - All parties share one machine and talk in memory. Networks add the round trips and the \
          traffic that the tables count.\n\
          - The paper does not say how its learning rate was chosen, how large its batches are or \
-         how many providers it simulates; engine `paper` uses a rate of 10/(1 + 0.03·t) in \
-         iteration t, chosen in clear on other splits, about 32 rows and three providers.\n\
+         how many providers it simulates; engine `paper` uses a rate of \
+         {PAPER_RATE}/(1 + {PAPER_DECAY}·t) in iteration t, chosen in clear on other splits, about \
+         {PAPER_BATCH_ROWS} rows and {PROVIDERS} providers.\n\
          - [Differences from the paper](differences.md) says what was changed and why.\n",
         splits("lookup"),
         splits("paper"),
