@@ -24,6 +24,8 @@ use tokio::task::JoinSet;
 /// What a person who waits wants to know.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Notice {
+    /// A provider is connected; the others may still be on their way.
+    Reached(String),
     /// All providers are connected.
     Connected,
     /// A provider does not answer; we try again after a pause.
@@ -292,6 +294,7 @@ impl NetworkJob {
                 let opened = connector.open_patiently(&provider, patience, retry).await;
                 let name = provider.peer.label;
                 opened.map(|session| {
+                    listener(Notice::Reached(name.clone()));
                     let channel = Channel::new(Box::new(session.wire));
                     let identity = session.identity;
                     (

@@ -89,18 +89,21 @@ async fn raw_stream(
         .unwrap()
 }
 
+/// A connection for gRPC.
+async fn raw_channel(identity: &Identity, daemon: &Running) -> tonic::transport::Channel {
+    let mut stream = Some(TokioIo::new(raw_stream(identity, daemon).await));
+    let connector = tower_service_fn(move || stream.take());
+    let endpoint = tonic::transport::Endpoint::from_static("http://provider");
+    endpoint.connect_with_connector(connector).await.unwrap()
+}
+
 /// A session whose frames the test writes itself.
 async fn raw_session(
     identity: &Identity,
     daemon: &Running,
     first: Frame,
 ) -> Result<(Sender<Frame>, Streaming<Frame>), Status> {
-    let mut stream = Some(TokioIo::new(raw_stream(identity, daemon).await));
-    let connector = tower_service_fn(move || stream.take());
-    let channel = tonic::transport::Endpoint::from_static("http://provider")
-        .connect_with_connector(connector)
-        .await
-        .unwrap();
+    let channel = raw_channel(identity, daemon).await;
     let (frames, outgoing) = channel_of(first);
     let mut grpc = tonic::client::Grpc::new(channel);
     grpc.ready().await.unwrap();
@@ -267,6 +270,26 @@ fn a_message_without_end_is_cut_at_the_limit() {
     let endless = (0..12).map(|i| chunk(i, false, &megabyte)).collect();
     bench.provoke(endless);
     assert!(bench.failed_sessions());
+    bench.still_serves();
+}
+
+#[test]
+fn the_standard_health_service_answers_trusted_peers() {
+    use tonic_health::pb::HealthCheckRequest;
+    use tonic_health::pb::health_check_response::ServingStatus;
+    use tonic_health::pb::health_client::HealthClient;
+    let bench = bench();
+    bench.runtime.block_on(async {
+        let mut client = HealthClient::new(raw_channel(&bench.user, &bench.daemon).await);
+        let mut ask = async |service: &str| {
+            let service = service.to_owned();
+            client.check(HealthCheckRequest { service }).await
+        };
+        let answer = ask(heda_node::service::SERVICE).await.unwrap();
+        assert_eq!(answer.into_inner().status(), ServingStatus::Serving);
+        let other = ask("heda.v1.Other").await.unwrap_err();
+        assert_eq!(other.code(), tonic::Code::NotFound);
+    });
     bench.still_serves();
 }
 

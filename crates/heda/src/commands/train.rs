@@ -282,6 +282,7 @@ fn engine(config: &JobConfig) -> proposal::Engine {
 /// Plain lines on stderr, one for each thing that a person who waits wants to know.
 fn listener() -> Listener {
     Arc::new(|notice| match notice {
+        Notice::Reached(provider) => eprintln!("connected to {provider}"),
         Notice::Connected => eprintln!("connected to all providers"),
         Notice::Retry { cause, pause } => eprintln!("{cause}; again in {pause:?}"),
         Notice::Phase(name) => eprintln!("{name}"),
