@@ -34,6 +34,10 @@ pub trait Wire: Send {
         let tag = message.remove(0);
         Ok((Some(tag), message))
     }
+
+    /// Takes back the body of a message that nobody needs any more. A wire may use its memory for
+    /// the next long message.
+    fn recycle(&mut self, _body: Vec<u8>) {}
 }
 
 /// Why a wire does not carry any more.
@@ -224,6 +228,12 @@ impl Channel {
             });
         }
         Ok(body)
+    }
+
+    /// Gives back the body of a long message after use: in a job the next one is as long, and new
+    /// memory costs more than the bytes in it.
+    pub fn recycle(&mut self, body: Vec<u8>) {
+        self.wire.recycle(body);
     }
 
     /// Tells the peer why we stop; a peer that is gone already does not matter.

@@ -114,6 +114,7 @@ impl TableReader {
             .map_err(LookupError::Caller)?;
         let answer = channel.receive(tag::ANSWER, limit)?;
         let read = pending.finish_u48(&answer).map_err(peer("tables"))?;
+        channel.recycle(answer);
         Ok(Zeroizing::new(read))
     }
 

@@ -55,6 +55,8 @@ pub struct NetworkWire {
     next_to_send: u64,
     next_to_receive: u64,
     patience: Duration,
+    /// Memory of an earlier message for the next long one.
+    spare: Vec<u8>,
 }
 
 impl NetworkWire {
@@ -78,6 +80,7 @@ impl NetworkWire {
             next_to_send: 0,
             next_to_receive: 0,
             patience: limits.patience,
+            spare: Vec::new(),
         }
     }
 
@@ -246,6 +249,7 @@ impl Wire for NetworkWire {
             if tag.is_none() && !payload.is_empty() {
                 tag = Some(payload.get_u8());
                 if !chunk.last {
+                    body = std::mem::take(&mut self.spare);
                     body.reserve_exact(limit.min(MESSAGE_RESERVE));
                 }
             }
@@ -253,6 +257,13 @@ impl Wire for NetworkWire {
             if chunk.last {
                 return Ok((tag, body));
             }
+        }
+    }
+
+    fn recycle(&mut self, mut body: Vec<u8>) {
+        if body.capacity() > self.spare.capacity() && body.capacity() <= MESSAGE_RESERVE {
+            body.clear();
+            self.spare = body;
         }
     }
 }
@@ -346,6 +357,21 @@ mod tests {
                 assert_eq!(bench.wire.receive(length).unwrap(), message);
             }
         }
+    }
+
+    #[test]
+    fn memory_is_used_again_and_nothing_of_it_is_seen() {
+        let mut bench = bench(5000);
+        bench.chunk(0, false, &[9; 100]);
+        bench.chunk(1, true, &[9; 100]);
+        let (_, body) = bench.wire.receive_tagged(1000).unwrap();
+        let place = body.as_ptr();
+        bench.wire.recycle(body);
+        bench.chunk(2, false, &[1; 30]);
+        bench.chunk(3, true, &[2; 20]);
+        let (tag, body) = bench.wire.receive_tagged(1000).unwrap();
+        assert_eq!((tag, body.as_ptr()), (Some(1), place));
+        assert_eq!(body, [[1; 29].as_slice(), &[2; 20]].concat());
     }
 
     #[test]
