@@ -32,6 +32,7 @@ pub(super) static LAYOUT: Layout = Layout {
         "training_rows",
         "iterations",
         "processor_gradient",
+        "processor_setup",
         "seconds_gradient",
         "seconds_setup",
         "kilobytes_gradient",
@@ -139,19 +140,20 @@ fn measure(
                 tolerance: 0.0,
                 max_iterations: sweep.iterations,
             }),
-            randomness: Randomness::seeded(seed).party(&key.join(" ")),
+            // The same keys whatever grows: finding primes takes longer or shorter by chance.
+            randomness: Randomness::seeded(seed).party(&format!("growth {repeat}")),
         };
         let mut clock = PhaseClock::default();
         let done = job.run_on(&data, &mut clock)?.summary;
         let each = f64::from(done.iterations.max(1));
+        let seconds = |spent: Option<f64>| spent.map_or("-".into(), |s| format!("{s:.6}"));
         let training = done.phases.iter().filter(|phase| phase.name == "train");
         let bytes = training.map(|p| p.bytes.user_to_provider + p.bytes.provider_to_user);
         Ok(vec![
             done.rows.to_string(),
             done.iterations.to_string(),
-            clock
-                .spent_in("train")
-                .map_or("-".into(), |seconds| format!("{:.6}", seconds / each)),
+            seconds(clock.spent_in("train").map(|spent| spent / each)),
+            seconds(clock.spent_in("encrypt")),
             format!("{:.6}", done.seconds.training / each),
             format!("{:.3}", done.seconds.setup),
             format!("{:.3}", bytes.sum::<u64>() as f64 / 1e3 / each),
@@ -165,8 +167,18 @@ pub(super) fn draw(folder: &Path) -> Result<(), Failure> {
     figure(&sheet.rows()).write(folder, LAYOUT.name)
 }
 
+/// What is shown: which engine, over what, and of which part of the work.
+pub(super) const SHOWN: [(&str, &str, &str); 6] = [
+    ("paper", "iota", "gradient"),
+    ("paper", "rows", "gradient"),
+    ("lookup", "iota", "gradient"),
+    ("lookup", "rows", "gradient"),
+    ("paper", "iota", "setup"),
+    ("lookup", "iota", "setup"),
+];
+
 /// The fastest repeat at each size: what slows a run down is always something else.
-pub(super) fn points(rows: &Rows<'_>, engine: &str, over: &str) -> Vec<Point> {
+pub(super) fn points(rows: &Rows<'_>, (engine, over, part): (&str, &str, &str)) -> Vec<Point> {
     let rows = rows.with("engine", engine).with("over", over);
     let column = if over == "iota" {
         "iota"
@@ -175,10 +187,7 @@ pub(super) fn points(rows: &Rows<'_>, engine: &str, over: &str) -> Vec<Point> {
     };
     let point = |text: &str| {
         let rows = rows.with(column, text);
-        let known = [
-            rows.numbers("processor_gradient"),
-            rows.numbers("seconds_gradient"),
-        ];
+        let known = ["processor", "seconds"].map(|kind| rows.numbers(&format!("{kind}_{part}")));
         let seconds = known.into_iter().find(|seconds| !seconds.is_empty())?;
         let fastest = seconds.into_iter().reduce(f64::min)?;
         Some(Point {
@@ -207,8 +216,8 @@ pub(super) fn line(points: &[Point]) -> Option<(f64, f64, f64)> {
 }
 
 fn figure(rows: &Rows<'_>) -> Figure {
-    let panel = |engine: &str, over: &str| {
-        let points = points(rows, engine, over);
+    let panel = |(engine, over, part): (&str, &str, &str)| {
+        let points = points(rows, (engine, over, part));
         let fitted = line(&points).map_or(vec![], |(start, slope, _)| {
             let at = |point: &Point| Point {
                 y: start + slope * point.x,
@@ -221,14 +230,14 @@ fn figure(rows: &Rows<'_>) -> Figure {
             _ => format!("ι = {}", fixed(rows, engine, over, "iota")),
         };
         Panel {
-            title: format!("engine {engine}, {fixed}"),
+            title: format!("{part} with engine {engine}, {fixed}"),
             x: Axis::linear(match over {
                 "iota" => "encrypted features ι",
                 _ => "rows",
             }),
             y: Axis {
                 range: Some((0.0, 1.08 * points.iter().map(|p| p.y).fold(0.0, f64::max))),
-                ..Axis::linear("processor seconds a gradient")
+                ..Axis::linear("processor seconds")
             },
             content: Content::Lines(vec![
                 Series {
@@ -244,13 +253,8 @@ fn figure(rows: &Rows<'_>) -> Figure {
         }
     };
     Figure {
-        title: "Time of one gradient, both parties, one provider with rows of Adult".into(),
-        panels: vec![
-            panel("paper", "iota"),
-            panel("paper", "rows"),
-            panel("lookup", "iota"),
-            panel("lookup", "rows"),
-        ],
+        title: "Time of one gradient, and of the setup: both parties, rows of Adult".into(),
+        panels: SHOWN.map(panel).to_vec(),
     }
 }
 
@@ -283,12 +287,12 @@ mod tests {
         let sweep = &sweeps(true)[2];
         assert_eq!((sweep.engine, sweep.over), (Engine::Lookup, "iota"));
         measure(&mut sheet, 1, sweep, 100, 2, 0).unwrap();
-        let points = points(&sheet.rows(), "lookup", "iota");
+        let points = points(&sheet.rows(), SHOWN[2]);
         assert!(points.len() == 1 && points[0].x == 2.0 && points[0].y > 0.0);
         assert_eq!(
             fixed(&sheet.rows(), "lookup", "iota", "training_rows"),
             "80"
         );
-        assert_eq!(figure(&sheet.rows()).panels.len(), 4);
+        assert_eq!(figure(&sheet.rows()).panels.len(), 6);
     }
 }

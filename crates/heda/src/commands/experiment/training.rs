@@ -89,30 +89,30 @@ fn repeats(options: &Options, engine: Engine, bundle: Bundle) -> u64 {
 }
 
 /// How many of them are used on the way from one feature to all.
-fn dial_repeats(engine: Engine) -> u64 {
-    match engine {
-        Engine::Lookup => 10,
-        Engine::Paper => 1,
+fn dial_repeats(engine: Engine, bundle: Bundle) -> u64 {
+    match (engine, bundle) {
+        (Engine::Lookup, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 10,
+        (Engine::Lookup, Bundle::Adult) | (Engine::Paper, _) => 1,
     }
 }
 
 /// Table 3b: everything encrypted.
 pub(super) fn all_encrypted(options: &Options) -> Result<(), Failure> {
-    sweep(options, |_, features, _| vec![features])
+    sweep(options, |_, _, features, _| vec![features])
 }
 
 /// Figure 7: from one encrypted feature to all of them, the ends first. Engine `paper` is so slow
 /// that its curve has three points, of one split.
 pub(super) fn dial(options: &Options) -> Result<(), Failure> {
     let few = |engine: Engine| options.quick || engine == Engine::Paper;
-    sweep(options, |engine, features, repeat| {
-        match repeat < dial_repeats(engine) {
+    sweep(options, |engine, bundle, features, repeat| {
+        match repeat < dial_repeats(engine, bundle) {
             true => vec![1, features],
             false => vec![],
         }
     })?;
-    sweep(options, |engine, features, repeat| {
-        match (repeat < dial_repeats(engine), few(engine)) {
+    sweep(options, |engine, bundle, features, repeat| {
+        match (repeat < dial_repeats(engine, bundle), few(engine)) {
             (false, _) => vec![],
             (true, true) => vec![features.div_ceil(2)],
             (true, false) => (2..features).collect(),
@@ -124,7 +124,7 @@ pub(super) fn dial(options: &Options) -> Result<(), Failure> {
 /// is interrupted has something of everything.
 fn sweep(
     options: &Options,
-    iotas: impl Fn(Engine, usize, u64) -> Vec<usize>,
+    iotas: impl Fn(Engine, Bundle, usize, u64) -> Vec<usize>,
 ) -> Result<(), Failure> {
     let mut sheet = Sheet::open(&options.out, &RUNS)?;
     for repeat in 0.. {
@@ -137,7 +137,7 @@ fn sweep(
                 }
                 more = true;
                 let features = bundle.schema(Coding::Paper).columns().len();
-                for iota in iotas(engine, features, repeat) {
+                for iota in iotas(engine, bundle, features, repeat) {
                     let setting = Setting {
                         engine,
                         bundle,
