@@ -150,6 +150,9 @@ mod tests {
     fn the_page_is_up_to_date_with_its_files() {
         let expected = page(&docs().join("reproduction"), "reproduction").unwrap();
         update("reproduction.md", &expected);
+        if std::env::var_os("UPDATE_DOCUMENTS").is_some() {
+            draw(&docs().join("reproduction")).unwrap();
+        }
         let found = std::fs::read_to_string(docs().join("reproduction.md")).unwrap();
         assert!(
             found == expected,

@@ -168,13 +168,12 @@ pub(super) fn draw(folder: &Path) -> Result<(), Failure> {
 }
 
 /// What is shown: which engine, over what, and of which part of the work.
-pub(super) const SHOWN: [(&str, &str, &str); 6] = [
+pub(super) const SHOWN: [(&str, &str, &str); 5] = [
     ("paper", "iota", "gradient"),
     ("paper", "rows", "gradient"),
     ("lookup", "iota", "gradient"),
     ("lookup", "rows", "gradient"),
     ("paper", "iota", "setup"),
-    ("lookup", "iota", "setup"),
 ];
 
 /// The fastest repeat at each size: what slows a run down is always something else.
@@ -293,6 +292,6 @@ mod tests {
             fixed(&sheet.rows(), "lookup", "iota", "training_rows"),
             "80"
         );
-        assert_eq!(figure(&sheet.rows()).panels.len(), 6);
+        assert_eq!(figure(&sheet.rows()).panels.len(), 5);
     }
 }

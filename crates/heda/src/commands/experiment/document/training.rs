@@ -44,8 +44,7 @@ pub(super) fn table_3a(rows: &Rows<'_>, _folder: &str) -> String {
          - The paper's time over ours: {}.\n\
          - The paper does not say how many calls its sums cover, nor whether encrypting the inputs \
          is in them. Here it is: addition, subtraction, dot product and power function encrypt every \
-         input afresh in every call, as a building block must, and that is nearly all of their time. \
-         In training engine `paper` encrypts each value of a column once, and table 3b shows what \
+         input afresh in every call, as a building block must. In training engine `paper` encrypts each value of a column once, and table 3b shows what \
          that is worth.\n",
         table(&head, &body),
         rows.text("key_bits").unwrap_or("–"),
@@ -339,7 +338,9 @@ pub(super) fn figure_7(rows: &Rows<'_>, folder: &str) -> String {
          Features beyond the ι best are published with exact discrete noise on every value \
          (`laplace`) at the paper's automatic ε, of which the sum over a row's columns is shown. \
          IMA, the paper's mechanism, was simulated in clear with the oracle on the same training rows. \
-         Test rows are never perturbed. Engine `paper` is slow and was run at a few ι only.\n\n",
+         Test rows are never perturbed. A curve is the mean over the splits that have all of its \
+         points. Engine `paper` is slow and was run at a few ι of the first split only, so the \
+         height of its curve does not compare with the others.\n\n",
         picture(
             folder,
             "figure7-accuracy",
@@ -390,6 +391,11 @@ fn dial_row(bundle: Bundle, engine: &str, all: &Rows<'_>, iota: u64) -> Vec<Stri
 fn at_ends(rows: &Rows<'_>, engine: &str, bundle: Bundle, column: &str) -> Option<(f64, f64)> {
     let rows = rows.with("dataset", bundle.name()).with("engine", engine);
     let [first, _, last] = ends(&rows)?;
+    // A dial that was not turned from one end to the other says nothing about its ends.
+    let features = rows.text("features")?;
+    if first != 1 || last.to_string() != features {
+        return None;
+    }
     let splits = rows.with("iota", &first.to_string());
     let splits = splits.distinct("repeat");
     let mean = |iota: u64| {
@@ -503,7 +509,7 @@ pub(super) fn grown(rows: &Rows<'_>, folder: &str) -> String {
          nothing beside them. The paper treats every feature by itself, hence its steep line, which \
          this engine does not reproduce. What does grow is its setup, which {}: every column is \
          encrypted once.\n\
-         - A gradient of engine `lookup` {}, its setup {}.\n",
+         - A gradient of engine `lookup` {}.\n",
         picture(
             folder,
             "growth",
@@ -514,7 +520,6 @@ pub(super) fn grown(rows: &Rows<'_>, folder: &str) -> String {
         verdict(SHOWN[0]),
         verdict(SHOWN[4]),
         verdict(SHOWN[2]),
-        verdict(SHOWN[5]),
     )
 }
 
@@ -535,8 +540,10 @@ pub(super) fn limits(rows: &Rows<'_>, _folder: &str) -> String {
          traffic that the tables count.\n\
          - The paper does not say how its learning rate was chosen, how large its batches are or \
          how many providers it simulates; engine `paper` uses a rate of \
-         {PAPER_RATE}/(1 + {PAPER_DECAY}·t) in iteration t, chosen in clear on other splits, about \
-         {PAPER_BATCH_ROWS} rows and {PROVIDERS} providers.\n\
+         {PAPER_RATE}/(1 + {PAPER_DECAY}·t) in iteration t, about \
+         {PAPER_BATCH_ROWS} rows and {PROVIDERS} providers. The rate was chosen, after a constant one \
+         had done badly on Adult, among some twenty by accuracy on other random splits of the same \
+         four data sets, in clear: the accuracies of engine `paper` are flattered by that.\n\
          - [Differences from the paper](differences.md) says what was changed and why.\n",
         splits("lookup"),
         splits("paper"),
