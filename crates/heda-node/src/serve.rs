@@ -72,10 +72,12 @@ pub fn serve(config: &ProviderConfig, ready: impl FnOnce(SocketAddr)) -> Result<
         .build()
         .map_err(ServeError::Runtime)?;
     let (switch, stop) = StopSwitch::new();
+    // Before anyone is told that we serve: whoever knows may also ask us to stop.
+    let listening = runtime.block_on(async { stop_on_signals(switch) });
+    listening.map_err(ServeError::Runtime)?;
     let served = runtime.block_on(async {
         let daemon = Daemon::bind(settings, metrics).await?;
         let address = daemon.address();
-        tokio::spawn(stop_on_signals(switch));
         tracing::info!(%address, data_set = house.policy.data_set, rows = house.data.rows(), "serving");
         ready(address);
         daemon.run(Arc::new(house), stop).await

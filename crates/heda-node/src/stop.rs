@@ -38,15 +38,18 @@ impl StopSignal {
     }
 }
 
-/// Turns the switch when the system asks the process to end (SIGTERM or SIGINT).
-pub async fn stop_on_signals(switch: StopSwitch) -> std::io::Result<()> {
+/// Turns the switch when the system asks the process to end (SIGTERM or SIGINT). From the return
+/// of this function on, such a wish is heard; it must be called within a runtime.
+pub fn stop_on_signals(switch: StopSwitch) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    switch.stop();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        switch.stop();
+    });
     Ok(())
 }

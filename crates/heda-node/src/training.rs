@@ -136,7 +136,8 @@ impl NetworkJob {
             .build()
             .map_err(NetworkJobError::Runtime)?;
         let (switch, stop) = StopSwitch::new();
-        runtime.spawn(stop_on_signals(switch));
+        let listening = runtime.block_on(async { stop_on_signals(switch) });
+        listening.map_err(NetworkJobError::Runtime)?;
         let outcome = self.run(runtime.handle(), state, &stop);
         runtime.shutdown_background();
         outcome
