@@ -1,12 +1,12 @@
 //! What a job will cost on this machine, before it runs.
 //!
 //! Nothing is modelled that can be measured: the job's own protocol runs on random rows of the
-//! job's shape. A first short training warms the machine up; the second one is timed, its training
-//! phase by the iteration. Bytes and round trips are counted: what the longer training has more
-//! than the shorter one belongs to its iterations.
+//! job's shape. A first short training warms the machine up; the second one is timed and counted:
+//! what its training phase takes belongs to the iterations, the rest to setup and evaluation.
 
 use crate::failure::{Failure, Kind};
 use crate::local_job::job_failure;
+use heda_blocks::channel::Traffic;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::data::{Dataset, Feature};
@@ -23,9 +23,12 @@ use std::time::Instant;
 
 /// Rows are scaled down to this many for a plan; cost grows linearly beyond one block.
 pub(crate) const PLANNED_ROWS: usize = 65_536;
-/// Iterations of the two measured trainings, for each engine.
-const LOOKUP_ITERATIONS: (u32, u32) = (2, 6);
+/// Iterations of the training that warms up and of the measured one, for each engine.
+const LOOKUP_ITERATIONS: (u32, u32) = (2, 10);
 const PAPER_ITERATIONS: (u32, u32) = (1, 3);
+
+/// The phase that iterations belong to.
+const TRAINING: &str = "train";
 
 /// A job as it will be asked for.
 #[derive(Debug)]
@@ -53,11 +56,12 @@ impl Cost {
         self.fixed + self.each * f64::from(iterations)
     }
 
-    /// From what a shorter and a longer training counted.
-    fn between(short: f64, long: f64, (few, many): (u32, u32)) -> Self {
-        let each = ((long - short) / f64::from(many - few)).max(0.0);
-        let fixed = (short - f64::from(few) * each).max(0.0);
-        Self { fixed, each }
+    /// From a whole job and the training in it, which had so many iterations.
+    fn measured(whole: f64, training: f64, iterations: u32) -> Self {
+        Self {
+            fixed: whole - training,
+            each: training / f64::from(iterations),
+        }
     }
 
     fn scaled(self, by: f64) -> Self {
@@ -81,15 +85,6 @@ pub(crate) struct Costs {
     pub(crate) measured_rows: usize,
 }
 
-/// What one short training took.
-struct Measured {
-    seconds: f64,
-    training: f64,
-    sent: f64,
-    received: f64,
-    round_trips: f64,
-}
-
 /// Measures a job by two short runs.
 pub(crate) fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
     let total: usize = shape.rows.iter().sum();
@@ -103,27 +98,34 @@ pub(crate) fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
         Engine::Lookup => LOOKUP_ITERATIONS,
         Engine::Paper => PAPER_ITERATIONS,
     };
-    let short = run(shape, &rows, few)?;
-    let long = run(shape, &rows, many)?;
+    run(shape, &rows, few)?;
+    let (run, seconds) = run(shape, &rows, many)?;
     // Every model is trained for so many iterations.
-    let models = shape.spec.positives.len() as u32;
-    let counts = (few * models, many * models);
-    let count = |value: fn(&Measured) -> f64| Cost::between(value(&short), value(&long), counts);
-    let seconds = Cost {
-        fixed: long.seconds - long.training,
-        each: long.training / f64::from(counts.1),
+    let iterations = many * shape.spec.positives.len() as u32;
+    let phases = run.outcome.phases.iter();
+    let training = phases.filter(|phase| phase.phase == TRAINING);
+    let training = training.map(|phase| phase.took.as_secs_f64()).sum();
+    let count = |value: fn(&Traffic) -> u64| {
+        let providers = run.outcome.providers.iter();
+        let traffic = providers.flat_map(|provider| &provider.traffic);
+        let (mut whole, mut training) = (0, 0);
+        for (phase, traffic) in traffic {
+            whole += value(traffic);
+            training += u64::from(*phase == TRAINING) * value(traffic);
+        }
+        Cost::measured(whole as f64, training as f64, iterations)
     };
     Ok(Costs {
-        seconds: seconds.scaled(scale),
-        sent: count(|m| m.sent).scaled(scale),
-        received: count(|m| m.received).scaled(scale),
-        round_trips: count(|m| m.round_trips),
+        seconds: Cost::measured(seconds, training, iterations).scaled(scale),
+        sent: count(|traffic| traffic.bytes_sent).scaled(scale),
+        received: count(|traffic| traffic.bytes_received).scaled(scale),
+        round_trips: count(|traffic| traffic.round_trips),
         measured_rows: rows.iter().sum(),
     })
 }
 
 /// Runs the protocol for so many iterations on random rows.
-fn run(shape: &Shape<'_>, rows: &[usize], iterations: u32) -> Result<Measured, Failure> {
+fn run(shape: &Shape<'_>, rows: &[usize], iterations: u32) -> Result<(LocalRun, f64), Failure> {
     let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
     let randomness = Randomness::from_os();
     let schema = &shape.spec.schema;
@@ -163,21 +165,7 @@ fn run(shape: &Shape<'_>, rows: &[usize], iterations: u32) -> Result<Measured, F
     let began = Instant::now();
     let run = local::run(&spec, &houses, &randomness, &mut Quiet, None, false)
         .map_err(|e| job_failure(&e))?;
-    Ok(measured(&run, began.elapsed().as_secs_f64()))
-}
-
-fn measured(run: &LocalRun, seconds: f64) -> Measured {
-    let providers = &run.outcome.providers;
-    let traffic = || providers.iter().flat_map(|p| p.traffic.values());
-    let phases = run.outcome.phases.iter();
-    let training = phases.filter(|phase| phase.phase == "train");
-    Measured {
-        seconds,
-        training: training.map(|phase| phase.took.as_secs_f64()).sum(),
-        sent: traffic().map(|t| t.bytes_sent as f64).sum(),
-        received: traffic().map(|t| t.bytes_received as f64).sum(),
-        round_trips: traffic().map(|t| t.round_trips as f64).sum(),
-    }
+    Ok((run, began.elapsed().as_secs_f64()))
 }
 
 /// Random rows of a schema, all classes among them.
