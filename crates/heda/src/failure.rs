@@ -4,10 +4,6 @@ use std::fmt;
 
 /// Whose turn it is to act after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(
-    dead_code,
-    reason = "the exit codes are one documented list, whichever commands use them"
-)]
 pub(crate) enum Kind {
     /// Bad usage or input: the user corrects it.
     Input,

@@ -6,6 +6,7 @@ mod outcome;
 mod paper;
 mod provider;
 mod ranking;
+mod setup;
 mod spec;
 mod user;
 
