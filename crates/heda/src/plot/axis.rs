@@ -88,6 +88,10 @@ pub(super) fn rulers(panel: &Panel) -> (Ruler, Ruler) {
 /// Four to eight round numbers.
 fn linear_ticks(start: f64, end: f64) -> Vec<(f64, String)> {
     let rough = (end - start) / 7.5;
+    // Nothing to measure: an axis without numbers.
+    if !(rough.is_finite() && rough > f64::MIN_POSITIVE) {
+        return Vec::new();
+    }
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0]
         .into_iter()

@@ -34,8 +34,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .from
         .file_name()
         .map_or(".".into(), |name| name.to_string_lossy().into_owned());
-    draw(&arguments.from)?;
+    // The page first: nothing is drawn where nothing was measured.
     let text = page(&arguments.from, &folder)?;
+    draw(&arguments.from)?;
     write_whole(&arguments.page, text.as_bytes())?;
     if let Some(readme) = &arguments.readme {
         let old = std::fs::read_to_string(readme).map_err(Failure::input)?;
@@ -86,6 +87,12 @@ fn page(from: &Path, folder: &str) -> Result<String, Failure> {
     let mut sheets = Vec::new();
     for (layout, part) in PARTS {
         sheets.push((Sheet::open(from, layout)?, part));
+    }
+    if sheets.iter().all(|(sheet, _)| sheet.is_empty()) {
+        return Err(Failure::input(format!(
+            "{0} has no measurements; make them with `heda experiment all --out {0}`",
+            from.display()
+        )));
     }
     let mut text = opening(sheets.iter().map(|(sheet, _)| sheet));
     for (sheet, part) in sheets.iter().filter(|(sheet, _)| !sheet.is_empty()) {
@@ -171,6 +178,25 @@ mod tests {
         let readme = std::fs::read_to_string(docs().join("../README.md")).unwrap();
         assert!(readme == expected, "as above");
         assert!(with_table("no place", &docs().join("reproduction")).is_err());
+    }
+
+    #[test]
+    fn a_folder_without_measurements_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let from = folder.path().join("empty");
+        let arguments = Arguments {
+            from: from.clone(),
+            page: folder.path().join("page.md"),
+            readme: None,
+        };
+        let refused = run(&arguments).unwrap_err();
+        assert!(
+            refused.to_string().contains("has no measurements"),
+            "{refused}"
+        );
+        assert!(!from.exists() && !arguments.page.exists());
+        // A panel without points is drawn without numbers.
+        draw(folder.path()).unwrap();
     }
 
     #[test]
