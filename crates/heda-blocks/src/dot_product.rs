@@ -34,7 +34,7 @@ use crate::InputBits;
 use crate::channel::Channel;
 use crate::error::BlockError;
 use crate::message::{
-    check_lengths, check_paillier, magnitudes, plaintexts, receive_paillier, send_paillier, tag,
+    check_lengths, check_paillier, magnitudes, receive_paillier, send_inputs, tag,
 };
 use heda_crypto::integer::Integer;
 use heda_crypto::paillier::{Ciphertext, PrivateKey, PublicKey};
@@ -64,11 +64,7 @@ impl<'k> Alice<'k> {
         rng: &mut R,
     ) -> Result<(), BlockError> {
         check_count(a.len(), self.longest)?;
-        check_lengths(magnitudes(a), self.bits.alice)?;
-        let encrypted = self
-            .key
-            .encrypt_batch(&plaintexts(self.key.public(), a)?, rng)?;
-        send_paillier(channel, tag::DOT_PRODUCT, self.key.public(), &encrypted)
+        send_inputs(channel, tag::DOT_PRODUCT, self.key, a, self.bits.alice, rng)
     }
 
     /// Step D1 for one number.

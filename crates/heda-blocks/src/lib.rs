@@ -22,6 +22,7 @@ mod message;
 pub mod multiplication;
 pub mod power;
 pub mod subtraction;
+mod sum;
 #[cfg(test)]
 mod testing;
 

@@ -33,7 +33,7 @@
 //! ```
 
 use crate::channel::{Channel, ChannelError};
-use heda_crypto::ot::{self, ChooserSetup, LookupChooser, LookupSender, OtError};
+use heda_crypto::ot::{self, ChooserSetup, LookupChooser, LookupSender, OtError, PendingLookup};
 use heda_crypto::random::NoRandomness;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -51,7 +51,12 @@ mod tag {
 }
 
 /// Bytes of an element of Z_{2^48}.
-const WORD_BYTES: usize = 6;
+pub const WORD_BYTES: usize = 6;
+
+/// Bytes of a lookup's answer, if that is not too much at once.
+pub fn answer_bytes(rows: usize, index_bits: u32, entry_bytes: usize) -> Result<usize, OtError> {
+    LookupSender::answer_bytes(rows, index_bits, entry_bytes)
+}
 
 /// Why a lookup failed.
 #[derive(Debug, thiserror::Error)]
@@ -104,15 +109,7 @@ impl TableReader {
         indices: &[u16],
         index_bits: u32,
     ) -> Result<Zeroizing<Vec<u64>>, LookupError> {
-        let (request, pending) = self
-            .chooser
-            .request(indices, index_bits)
-            .map_err(LookupError::Caller)?;
-        channel.send(tag::REQUEST, &request)?;
-        let limit = pending
-            .answer_bytes(WORD_BYTES)
-            .map_err(LookupError::Caller)?;
-        let answer = channel.receive(tag::ANSWER, limit)?;
+        let (pending, answer) = self.ask(channel, indices, index_bits, WORD_BYTES)?;
         let read = pending.finish_u48(&answer).map_err(peer("tables"))?;
         channel.recycle(answer);
         Ok(Zeroizing::new(read))
@@ -126,6 +123,22 @@ impl TableReader {
         index_bits: u32,
         entry_bytes: usize,
     ) -> Result<Zeroizing<Vec<u8>>, LookupError> {
+        let (pending, answer) = self.ask(channel, indices, index_bits, entry_bytes)?;
+        let read = pending
+            .finish(&answer, entry_bytes)
+            .map_err(peer("tables"))?;
+        channel.recycle(answer);
+        Ok(Zeroizing::new(read))
+    }
+
+    /// Messages 1 and 2.
+    fn ask(
+        &mut self,
+        channel: &mut Channel,
+        indices: &[u16],
+        index_bits: u32,
+        entry_bytes: usize,
+    ) -> Result<(PendingLookup, Vec<u8>), LookupError> {
         let (request, pending) = self
             .chooser
             .request(indices, index_bits)
@@ -134,11 +147,7 @@ impl TableReader {
         let limit = pending
             .answer_bytes(entry_bytes)
             .map_err(LookupError::Caller)?;
-        let answer = channel.receive(tag::ANSWER, limit)?;
-        let read = pending
-            .finish(&answer, entry_bytes)
-            .map_err(peer("tables"))?;
-        Ok(Zeroizing::new(read))
+        Ok((pending, channel.receive(tag::ANSWER, limit)?))
     }
 }
 
@@ -166,7 +175,7 @@ impl TableOwner {
         index_bits: u32,
         fill: impl Fn(usize, &mut [u64]) + Sync,
     ) -> Result<(), LookupError> {
-        let request = receive_request(channel, rows, index_bits)?;
+        let request = receive_request(channel, rows, index_bits, WORD_BYTES)?;
         let answer = self.sender.answer_u48(&request, rows, index_bits, fill);
         Ok(channel.send(tag::ANSWER, &answer.map_err(peer("request"))?)?)
     }
@@ -180,7 +189,7 @@ impl TableOwner {
         entry_bytes: usize,
         fill: impl Fn(usize, &mut [u8]) + Sync,
     ) -> Result<(), LookupError> {
-        let request = receive_request(channel, rows, index_bits)?;
+        let request = receive_request(channel, rows, index_bits, entry_bytes)?;
         let answer = self
             .sender
             .answer(&request, rows, index_bits, entry_bytes, fill);
@@ -192,7 +201,10 @@ fn receive_request(
     channel: &mut Channel,
     rows: usize,
     index_bits: u32,
+    entry_bytes: usize,
 ) -> Result<Vec<u8>, LookupError> {
+    // What we cannot answer is not the reader's fault.
+    answer_bytes(rows, index_bits, entry_bytes).map_err(LookupError::Caller)?;
     let limit = LookupSender::request_bytes(rows, index_bits).map_err(LookupError::Caller)?;
     Ok(channel.receive(tag::REQUEST, limit)?)
 }

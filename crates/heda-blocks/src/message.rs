@@ -4,7 +4,8 @@ use crate::channel::Channel;
 use crate::error::BlockError;
 use heda_crypto::hazmat_rsa::{RsaCiphertext, RsaPublicKey};
 use heda_crypto::integer::{Integer, Natural};
-use heda_crypto::paillier::{Ciphertext, Plaintext, PublicKey};
+use heda_crypto::paillier::{Ciphertext, Plaintext, PrivateKey, PublicKey};
+use rand_core::CryptoRng;
 
 /// Tags of the blocks' messages. One block runs at a time, in an order that both sides know.
 pub(crate) mod tag {
@@ -35,6 +36,20 @@ pub(crate) fn send_paillier(
     ciphertexts: &[Ciphertext],
 ) -> Result<(), BlockError> {
     Ok(channel.send(tag, &key.encode(ciphertexts)?)?)
+}
+
+/// Encrypts one's own numbers and sends them.
+pub(crate) fn send_inputs<R: CryptoRng + ?Sized>(
+    channel: &mut Channel,
+    tag: u8,
+    key: &PrivateKey,
+    numbers: &[Integer],
+    allowed: usize,
+    rng: &mut R,
+) -> Result<(), BlockError> {
+    check_lengths(magnitudes(numbers), allowed)?;
+    let encrypted = key.encrypt_batch(&plaintexts(key.public(), numbers)?, rng)?;
+    send_paillier(channel, tag, key.public(), &encrypted)
 }
 
 pub(crate) fn receive_paillier(

@@ -43,6 +43,7 @@ use crate::message::{check_rsa, receive_rsa, send_rsa, tag};
 use heda_crypto::hazmat_rsa::{RsaCiphertext, RsaPublicKey};
 use heda_crypto::integer::{Integer, Natural};
 use std::f64::consts::LOG2_E;
+use std::fmt;
 use std::slice::from_ref;
 use zeroize::Zeroize;
 
@@ -303,8 +304,8 @@ impl<'k> Bob<'k> {
     }
 }
 
-/// ‖e^{a·b − offset}·2^fraction_bits‖.
-#[derive(Debug, Clone)]
+/// ‖e^{a·b − offset}·2^fraction_bits‖. `Debug` does not show the offset.
+#[derive(Clone)]
 pub struct Power {
     /// The encrypted number.
     pub ciphertext: RsaCiphertext,
@@ -312,6 +313,15 @@ pub struct Power {
     pub offset: f64,
     /// Bits after the point.
     pub fraction_bits: usize,
+}
+
+impl fmt::Debug for Power {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Power")
+            .field("ciphertext", &self.ciphertext)
+            .field("fraction_bits", &self.fraction_bits)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Power {

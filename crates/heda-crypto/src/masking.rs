@@ -3,7 +3,8 @@
 //! Every two providers share a secret that the data user cannot compute. From it both draw the
 //! same stream; the one whose identity sorts first adds it, the other subtracts it. All masks of
 //! a round add up to zero. The idea is that of Bonawitz et al., "Practical Secure Aggregation"
-//! (CCS 2017), without its recovery of lost members: a provider that is lost ends the job.
+//! (CCS 2017), without its recovery of lost members: who
+//! goes on without a lost provider begins a new roster with new secrets.
 //!
 //! Who learns what: the data user relays announcements and learns public keys only. One provider
 //! among dishonest others is protected as long as one other is honest and does not help the data

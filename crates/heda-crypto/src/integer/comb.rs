@@ -78,11 +78,11 @@ impl Comb {
 fn subset_products<R: Ring>(ring: &R, bases: &[Residue]) -> Vec<u64> {
     let width = ring.width();
     let mut work = ring.workspace();
-    let mut table = ring.one().0.to_vec();
-    for base in bases {
-        let known = table.len();
-        table.resize(2 * known, 0);
-        let (before, after) = table.split_at_mut(known);
+    // At its full length from the beginning: a vector that grew would leave a copy unwiped.
+    let mut table = vec![0; width << bases.len()];
+    table[..width].copy_from_slice(&ring.one().0);
+    for (index, base) in bases.iter().enumerate() {
+        let (before, after) = table.split_at_mut(width << index);
         for (x, out) in before.chunks(width).zip(after.chunks_mut(width)) {
             ring.multiply_into(out, x, &base.0, &mut work);
         }

@@ -5,7 +5,7 @@ use rand_core::CryptoRng;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, Mul, Shl, Shr};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// A whole number, not negative, of any length.
 ///
@@ -111,7 +111,7 @@ impl Natural {
 
     /// Quotient and remainder; `None` for a zero divisor.
     pub fn div_rem(&self, divisor: &Self) -> Option<(Self, Self)> {
-        let divisor = NonZero::new(divisor.0.clone()).into_option()?;
+        let divisor = Zeroizing::new(NonZero::new(divisor.0.clone()).into_option()?);
         let (quotient, remainder) = self.0.div_rem(&divisor);
         Some((Self::trimmed(quotient), Self::trimmed(remainder)))
     }
@@ -158,8 +158,12 @@ impl Natural {
 
     /// Exactly `count` limbs, padded with zeros; higher limbs are cut off.
     pub(super) fn limbs_exact(&self, count: usize) -> Vec<u64> {
-        let mut limbs = self.limbs().to_vec();
-        limbs.resize(count, 0);
+        // At its full length from the beginning: a vector that grew would leave a copy unwiped.
+        let mut limbs = vec![0; count];
+        limbs
+            .iter_mut()
+            .zip(self.limbs())
+            .for_each(|(limb, own)| *limb = *own);
         limbs
     }
 
@@ -215,14 +219,15 @@ impl Mul for &Natural {
 impl Shl<usize> for &Natural {
     type Output = Natural;
     fn shl(self, bits: usize) -> Natural {
-        let mut limbs = vec![0; bits / 64];
+        let whole = bits / 64;
+        let mut limbs = Zeroizing::new(vec![0; whole + self.limbs().len() + 1]);
         let mut carried = 0;
-        for &limb in self.limbs() {
+        for (shifted, &limb) in limbs[whole..].iter_mut().zip(self.limbs()) {
             let wide = (u128::from(limb) << (bits % 64)) | u128::from(carried);
-            limbs.push(wide as u64);
+            *shifted = wide as u64;
             carried = (wide >> 64) as u64;
         }
-        limbs.push(carried);
+        limbs[whole + self.limbs().len()] = carried;
         Natural::from_limbs(&limbs)
     }
 }
@@ -233,13 +238,14 @@ impl Shr<usize> for &Natural {
         let dropped = (bits / 64).min(self.limbs().len());
         let kept = &self.limbs()[dropped..];
         let shift = bits % 64;
-        let shifted: Vec<u64> = (0..kept.len())
+        let shifted: Zeroizing<Vec<u64>> = (0..kept.len())
             .map(|i| {
                 let above = kept.get(i + 1).copied().unwrap_or(0);
                 let pair = u128::from(kept[i]) | (u128::from(above) << 64);
                 (pair >> shift) as u64
             })
-            .collect();
+            .collect::<Vec<u64>>()
+            .into();
         Natural::from_limbs(&shifted)
     }
 }

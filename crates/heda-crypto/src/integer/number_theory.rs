@@ -53,7 +53,7 @@ impl Natural {
     /// The inverse modulo an odd number.
     pub(crate) fn inverse(&self, modulus: &Self) -> Option<Self> {
         let value = self.reduced(modulus)?;
-        let modulus = Odd::new(modulus.backend().clone()).into_option()?;
+        let modulus = Zeroizing::new(Odd::new(modulus.backend().clone()).into_option()?);
         let inverse = value.invert_odd_mod(&modulus);
         inverse.into_option().map(Self::trimmed)
     }

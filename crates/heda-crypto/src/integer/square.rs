@@ -16,7 +16,7 @@ use super::limbs;
 use super::modulus::Modulus;
 use super::natural::Natural;
 use super::ring::{Residue, Ring, Workspace};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// The ring of integers modulo n². May be secret, so it is erased when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
@@ -77,12 +77,11 @@ impl SquareModulus {
         let mut chunk_residue = Residue::zero(2 * k);
         for chunk in value.limbs().chunks(k).rev() {
             // As a + 0·n; the product allows an a up to 2^(64k), so it need not be reduced.
-            let mut chunk = chunk.to_vec();
-            chunk.resize(2 * k, 0);
+            let mut padded = Zeroizing::new(vec![0; 2 * k]);
+            padded[..chunk.len()].copy_from_slice(chunk);
             self.multiply_assign(&mut sum, &self.r_squared, &mut work);
-            self.multiply_into(&mut chunk_residue.0, &chunk, &self.r_squared.0, &mut work);
+            self.multiply_into(&mut chunk_residue.0, &padded, &self.r_squared.0, &mut work);
             self.add_assign(&mut sum.0, &chunk_residue.0);
-            chunk.zeroize();
         }
         sum
     }
@@ -154,7 +153,7 @@ impl SquareModulus {
 
     fn doublings(&self, x: &mut [u64]) {
         for _ in 0..64 * self.root.n.len() {
-            let copy = x.to_vec();
+            let copy = Zeroizing::new(x.to_vec());
             self.add_assign(x, &copy);
         }
     }

@@ -17,7 +17,7 @@ pub enum LatticeError {
         columns: usize,
     },
     /// More rows than the noise budget was computed for.
-    #[error("{rows} rows exceed the limit of {ROW_LIMIT}; split the rows into batches")]
+    #[error("{rows} rows exceed the limit of {ROW_LIMIT}; take part with fewer rows")]
     TooManyRows {
         /// Rows asked for.
         rows: usize,

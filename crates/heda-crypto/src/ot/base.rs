@@ -48,12 +48,13 @@ impl BaseSender {
             second,
             POINT_BYTES * BASE_TRANSFERS,
         )?;
-        let own = RistrettoPoint::mul_base(&self.secret) * *self.secret;
+        // With it the sender's view would give both keys of every transfer.
+        let own = Zeroizing::new(RistrettoPoint::mul_base(&self.secret) * *self.secret);
         let mut pairs = Vec::with_capacity(BASE_TRANSFERS);
         for (index, bytes) in second.chunks_exact(POINT_BYTES).enumerate() {
             let (encoded, point) = decode(bytes, index)?;
             let shared = Zeroizing::new(point * *self.secret);
-            let other = Zeroizing::new(*shared - own);
+            let other = Zeroizing::new(*shared - *own);
             let key = |shared| derive(index, &self.first, &encoded, shared);
             pairs.push([key(&shared), key(&other)]);
         }

@@ -89,6 +89,11 @@ impl Layout {
             }),
         }
     }
+
+    /// Bytes of all tables.
+    fn answer_bytes(&self, entry_bytes: usize) -> Result<usize, OtError> {
+        Ok(self.table_bytes(entry_bytes)? * self.rows)
+    }
 }
 
 /// The chooser between the two messages of the setup.
@@ -192,7 +197,7 @@ pub struct PendingLookup {
 impl PendingLookup {
     /// Bytes of the answer that is due.
     pub fn answer_bytes(&self, entry_bytes: usize) -> Result<usize, OtError> {
-        Ok(self.layout.table_bytes(entry_bytes)? * self.layout.rows)
+        self.layout.answer_bytes(entry_bytes)
     }
 
     /// Step 9: the chosen entries, row after row.
@@ -264,6 +269,15 @@ impl LookupSender {
     /// Bytes of a request for so many rows.
     pub fn request_bytes(rows: usize, index_bits: u32) -> Result<usize, OtError> {
         Ok(Layout::new(rows, index_bits)?.request_bytes())
+    }
+
+    /// Bytes of the answer to such a request, if that is not too much at once.
+    pub fn answer_bytes(
+        rows: usize,
+        index_bits: u32,
+        entry_bytes: usize,
+    ) -> Result<usize, OtError> {
+        Layout::new(rows, index_bits)?.answer_bytes(entry_bytes)
     }
 
     /// Step 2: answers the chooser's first message. The sender is ready.
