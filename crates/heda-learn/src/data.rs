@@ -1,5 +1,6 @@
 //! Encoded rows: what training, scoring and publishing work on.
 
+use std::fmt;
 use std::ops::Range;
 
 /// One attribute of the schema and the encoded columns that it became.
@@ -17,13 +18,25 @@ pub struct Feature {
 }
 
 /// Rows encoded by a schema: every value in [0, 1], every label a class index.
-#[derive(Debug, Clone, PartialEq)]
+///
+/// `Debug` shows its size: rows do not belong in logs.
+#[derive(Clone, PartialEq)]
 pub struct Dataset {
     features: Vec<Feature>,
     width: usize,
     values: Vec<f64>,
     labels: Vec<u32>,
     classes: Vec<String>,
+}
+
+impl fmt::Debug for Dataset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dataset")
+            .field("rows", &self.labels.len())
+            .field("width", &self.width)
+            .field("classes", &self.classes.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why parts do not make a data set.
@@ -215,6 +228,19 @@ mod tests {
             vec!["no".into(), "yes".into()],
         )
         .unwrap()
+    }
+
+    #[test]
+    fn debug_shows_no_row() {
+        let feature = Feature {
+            name: "age".into(),
+            columns: 0..1,
+            levels: None,
+        };
+        let classes = vec!["well".to_owned(), "ill".to_owned()];
+        let data = Dataset::new(vec![feature], vec![0.123, 0.456], vec![0, 1], classes).unwrap();
+        let shown = format!("{data:?}");
+        assert_eq!(shown, "Dataset { rows: 2, width: 1, classes: 2, .. }");
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Admission {
     pub row_seed: Zeroizing<[u8; 32]>,
     /// No batch may have fewer rows.
     pub minimum_batch: usize,
+    /// No fewer rows may be held out, other than none.
+    pub minimum_held_out: usize,
 }
 
 /// A batch of one row is the row.
@@ -114,6 +116,7 @@ impl House for OpenHouse {
             schema: Arc::clone(&self.schema),
             row_seed: self.row_seed.clone(),
             minimum_batch: SMALLEST_BATCH,
+            minimum_held_out: SMALLEST_BATCH,
         })
     }
 

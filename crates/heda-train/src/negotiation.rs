@@ -10,13 +10,14 @@
 //! data user together with all other providers learns the remaining one's scores. With a single
 //! provider there is nothing to hide behind, so it sends its ranking and no scores.
 //!
-//! Messages: 1. data user → provider: [`Question`]. 2. provider → data user: the schema's
-//! fingerprint and 6 bytes a feature, or, when one provider chooses, the fingerprint and its
-//! ranking. 3. data user → provider: the ranking, 2 bytes a feature.
+//! Message (J4; the [`Question`] follows from the proposal, the answer is the split): provider →
+//! data user: the schema's fingerprint and 6 bytes a feature, or, when one provider chooses, the
+//! fingerprint and its ranking, 2 bytes a feature.
 //!
 //! A ranking may also stand in the job file ([`Ranking::from_names`]): then no message is sent and
 //! nothing is read from data.
 
+use crate::codec::hex;
 use heda_crypto::masking::{MASK_BITS, MaskingError, Masks};
 use heda_learn::data::Dataset;
 use heda_learn::schema::{Fingerprint, Schema};
@@ -32,7 +33,6 @@ pub const MAX_ROWS: usize = 1 << (MASK_BITS - 20);
 const MASK: u64 = (1 << MASK_BITS) - 1;
 const NUMBER_BYTES: usize = 6;
 const FINGERPRINT_BYTES: usize = 32;
-const QUESTION_BYTES: usize = FINGERPRINT_BYTES + 1 + 8;
 
 /// Why no ranking was agreed on.
 #[derive(Debug, thiserror::Error)]
@@ -50,17 +50,6 @@ pub enum NegotiationError {
         /// The job's schema.
         ours: String,
     },
-    /// The data user works with another schema than we do.
-    #[error(
-        "the data user's job uses schema {theirs}, this provider uses schema {ours}: all parties \
-         must have the same schema file"
-    )]
-    JobSchema {
-        /// The job's schema.
-        theirs: String,
-        /// Our schema.
-        ours: String,
-    },
     /// A message of the wrong length.
     #[error("{what} has {found} bytes where {expected} are due")]
     Length {
@@ -71,9 +60,6 @@ pub enum NegotiationError {
         /// Bytes found.
         found: usize,
     },
-    /// A scoring method that this build does not know.
-    #[error("the data user asks for scoring method number {0}, which this version does not know")]
-    Method(u8),
     /// The rows are of another schema.
     #[error("the rows have {found} features, the schema has {expected}")]
     Features {
@@ -136,49 +122,24 @@ impl Question {
         }
     }
 
-    /// Message 1.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = self.fingerprint.as_bytes().to_vec();
-        bytes.push(method_number(self.method));
-        bytes.extend(self.seed.to_le_bytes());
-        bytes
-    }
-
-    /// Reads message 1, which must be about the reader's own schema.
-    fn from_bytes(bytes: &[u8], schema: &Schema) -> Result<Self, NegotiationError> {
-        check_length("the question", bytes, QUESTION_BYTES)?;
-        let (fingerprint, rest) = bytes.split_at(FINGERPRINT_BYTES);
-        let ours = schema.fingerprint();
-        if fingerprint != ours.as_bytes() {
-            return Err(NegotiationError::JobSchema {
-                theirs: hex(fingerprint),
-                ours: ours.to_string(),
-            });
-        }
-        let method = method_of(rest[0]).ok_or(NegotiationError::Method(rest[0]))?;
-        let seed = little_endian(&rest[1..]);
-        Ok(Self::new(schema, method, seed))
-    }
-
     pub(crate) fn contribution_bytes(&self) -> usize {
         FINGERPRINT_BYTES + NUMBER_BYTES * self.features
     }
 }
 
-/// A provider that was asked and has the same schema.
+/// A provider that has the schema of the question.
 #[derive(Debug)]
 pub struct Provider {
     question: Question,
 }
 
 impl Provider {
-    /// Reads the question.
-    pub fn asked(question: &[u8], schema: &Schema) -> Result<Self, NegotiationError> {
-        let question = Question::from_bytes(question, schema)?;
-        Ok(Self { question })
+    /// Answers this question.
+    pub fn new(question: Question) -> Self {
+        Self { question }
     }
 
-    /// Message 2: our weighted shares under masks.
+    /// The message: our weighted shares under masks.
     pub fn contribute(
         &self,
         data: &Dataset,
@@ -197,16 +158,11 @@ impl Provider {
         Ok(message)
     }
 
-    /// Message 2 when this provider chooses alone: its ranking, and no scores.
+    /// The message when this provider chooses alone: its ranking, and no scores.
     pub fn choose(&self, data: &Dataset) -> Result<Vec<u8>, NegotiationError> {
         let mut message = self.question.fingerprint.as_bytes().to_vec();
         message.extend(ranking_to_bytes(&self.scores(data)?.ranking()));
         Ok(message)
-    }
-
-    /// Reads message 3.
-    pub fn learn(self, ranking: &[u8]) -> Result<Ranking, NegotiationError> {
-        ranking_from_bytes("the data user", ranking, self.question.features)
     }
 
     fn scores(&self, data: &Dataset) -> Result<Scores, NegotiationError> {
@@ -273,7 +229,7 @@ impl DataUser {
         Ok(Self { question, members })
     }
 
-    /// Reads message 2 of every provider, in the order of the members, and adds them up.
+    /// Reads the message of every provider, in the order of the members, and adds them up.
     pub fn combine(self, contributions: &[Vec<u8>]) -> Result<Agreement, NegotiationError> {
         let (expected, found) = (self.members.len(), contributions.len());
         if expected != found {
@@ -292,7 +248,7 @@ impl DataUser {
         self.agreement(&sum)
     }
 
-    /// Reads message 2 of the one provider that chooses.
+    /// Reads the message of the one provider that chooses.
     pub fn chosen_by(self, member: usize, choice: &[u8]) -> Result<Ranking, NegotiationError> {
         let (expected, found) = (self.members.len(), member.saturating_add(1));
         let member = self
@@ -343,8 +299,7 @@ impl DataUser {
     }
 }
 
-/// Message 3.
-pub fn ranking_to_bytes(ranking: &Ranking) -> Vec<u8> {
+fn ranking_to_bytes(ranking: &Ranking) -> Vec<u8> {
     let two_bytes = |&feature: &usize| (feature as u16).to_le_bytes();
     ranking.order().iter().flat_map(two_bytes).collect()
 }
@@ -373,32 +328,12 @@ fn check_length(what: &str, bytes: &[u8], expected: usize) -> Result<(), Negotia
     })
 }
 
-fn method_number(method: Method) -> u8 {
-    match method {
-        Method::KruskalWallis => 0,
-        Method::Chi2 => 1,
-        Method::Pearson => 2,
-        Method::Spearman => 3,
-        Method::Forest => 4,
-        Method::Mrmr => 5,
-    }
-}
-
-fn method_of(number: u8) -> Option<Method> {
-    let mut methods = Method::ALL.into_iter();
-    methods.find(|&method| method_number(method) == number)
-}
-
 /// At most eight bytes, least significant first.
 fn little_endian(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .rev()
         .fold(0, |sum, &byte| sum << 8 | u64::from(byte))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

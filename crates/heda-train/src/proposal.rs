@@ -245,6 +245,15 @@ impl Proposal {
                 return Err(BadProposal::Range { what, got, allowed });
             }
         }
+        let mut classes = self.positives.clone();
+        classes.sort_unstable();
+        if let Some(pair) = classes.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(BadProposal::Range {
+                what: "class",
+                got: pair[0].into(),
+                allowed: "named once",
+            });
+        }
         match self.ranking {
             Ranking::Chosen { chooser, .. } if chooser >= self.identities.len() => {
                 Err(BadProposal::Range {
@@ -321,6 +330,36 @@ pub(crate) enum Command {
 }
 
 #[cfg(test)]
+pub(crate) mod testing {
+    use super::*;
+
+    /// Something to begin with.
+    pub(crate) fn proposal() -> Proposal {
+        Proposal {
+            version: PROTOCOL_VERSION,
+            job: JobId([7; 16]),
+            dataset: "rows".into(),
+            schema: String::new(),
+            engine: Engine::Lookup,
+            loss: LossKind::Logistic,
+            positives: vec![1],
+            value_bits: 10,
+            index_bits: 8,
+            batches: 1,
+            iterations: 5,
+            holdout_permille: 200,
+            ranking: Ranking::Given {
+                features: Vec::new(),
+            },
+            spending: None,
+            identities: vec!["00".repeat(32)],
+            seeded: false,
+            key_bits: 2048,
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -331,6 +370,23 @@ mod tests {
         for bad in ["", "ab", "zz".repeat(16).as_str(), "é".repeat(16).as_str()] {
             assert_eq!(bad.parse::<JobId>(), Err(BadJobId));
         }
+    }
+
+    #[test]
+    fn a_class_is_named_once_and_numbers_are_within_bounds() {
+        let base = testing::proposal();
+        assert_eq!(base.check(), Ok(()));
+        let twice = Proposal {
+            positives: vec![3, 1, 3],
+            ..base.clone()
+        };
+        let words = twice.check().unwrap_err().to_string();
+        assert_eq!(words, "class is 3; it must be named once");
+        let held_out = Proposal {
+            holdout_permille: 901,
+            ..base
+        };
+        assert!(held_out.check().is_err());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::codec::Malformed;
 use heda_crypto::random::Randomness;
 use heda_dp::column::ColumnSpec;
 use heda_learn::data::{Dataset, Feature};
+use heda_learn::split::shuffle;
 use rand_core::{Rng, SeedableRng};
 use std::ops::Range;
 
@@ -20,26 +21,12 @@ impl RowOrder {
     pub(crate) fn draw(rows: usize, holdout_permille: u32, seed: &[u8; 32]) -> Self {
         let mut rng = chacha20::ChaCha20Rng::from_seed(*seed);
         let mut order: Vec<usize> = (0..rows).collect();
-        for last in (1..rows).rev() {
-            order.swap(last, below(&mut rng, last + 1));
-        }
+        shuffle(&mut order, &mut rng);
         let held = (rows as u64 * u64::from(holdout_permille) / 1000) as usize;
         let training = order.split_off(held);
         Self {
             training,
             held_out: order,
-        }
-    }
-}
-
-/// A uniform number below `bound`, by rejection.
-fn below(rng: &mut impl Rng, bound: usize) -> usize {
-    let bound = bound as u64;
-    let zone = u64::MAX - u64::MAX % bound;
-    loop {
-        let draw = rng.next_u64();
-        if draw < zone {
-            return (draw % bound) as usize;
         }
     }
 }

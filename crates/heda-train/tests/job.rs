@@ -141,6 +141,64 @@ fn a_resumed_run_ends_where_the_uninterrupted_one_does() {
     assert!(refused.to_string().contains("another job"), "{refused}");
 }
 
+#[test]
+fn a_checkpoint_of_other_settings_is_refused_with_the_remedy() {
+    let mut observer = StopAfter {
+        left: 3,
+        kept: None,
+    };
+    let spec = spec(&TWO, lbfgs(8));
+    run_with(&spec, two_parts(), &mut observer, None).unwrap_err();
+    let checkpoint: Checkpoint = serde_json::from_str(&observer.kept.unwrap()).unwrap();
+    let method = Method::Descent {
+        rate: 1.0,
+        minimum_rate: 0.0,
+        decay: 0.0,
+        batches: 2,
+    };
+    for settings in [lbfgs(9), Settings { method, ..lbfgs(8) }] {
+        let other = JobSpec {
+            settings,
+            ..spec.clone()
+        };
+        let refused = run_with(&other, two_parts(), &mut Quiet, Some(checkpoint.clone()));
+        let refused = message(refused);
+        assert!(refused.contains("put them back"), "{refused}");
+    }
+}
+
+#[test]
+fn an_evaluation_that_is_done_is_not_asked_for_again() {
+    const THREE: [&str; 3] = ["low", "middle", "high"];
+    let spec = spec(&THREE, lbfgs(2));
+    let randomness = Randomness::seeded(6);
+    let run = |observer: &mut dyn Observer, resume| {
+        let parts = vec![rows(150, &THREE, 1), rows(150, &THREE, 2)];
+        let parts = Parts::new(parts, &randomness).unwrap();
+        let houses = parts.houses(&schema(&THREE), "1000".parse().unwrap());
+        local::run(&spec, &houses, &randomness, observer, resume, true)
+    };
+    let whole = run(&mut Quiet, None).unwrap().outcome;
+    // After the split, two iterations a class and the first evaluation.
+    let mut observer = StopAfter {
+        left: 1 + 3 * 2 + 1,
+        kept: None,
+    };
+    let stopped = run(&mut observer, None).err().unwrap();
+    assert!(matches!(stopped, JobError::Interrupted), "{stopped}");
+    let checkpoint: Checkpoint = serde_json::from_str(&observer.kept.unwrap()).unwrap();
+    assert_eq!(checkpoint.histograms.len(), 1);
+    let resumed = run(&mut Quiet, Some(checkpoint)).unwrap().outcome;
+    let counts = |outcome: &Outcome| {
+        let messages = outcome.providers[0].view.iter();
+        messages.filter(|message| message.tag == 0x26).count()
+    };
+    assert_eq!((counts(&whole), counts(&resumed)), (3, 2));
+    for (whole, resumed) in whole.fits.iter().zip(&resumed.fits) {
+        assert_eq!(whole.histogram, resumed.histogram);
+    }
+}
+
 /// Rows whose class follows the second feature, so that their order of features is the other one.
 fn mirrored(count: usize, seed: u64) -> Dataset {
     let data = rows(count, &TWO, seed);
@@ -341,6 +399,46 @@ fn too_small_batches_are_refused_by_the_provider_they_would_expose() {
         refused.contains("provider-1") && refused.contains("use fewer batches"),
         "{refused}"
     );
+}
+
+#[test]
+fn a_few_held_out_rows_are_refused_by_the_provider_they_would_expose() {
+    // One row of 60, and none.
+    for (holdout_permille, held_out) in [(20, "1 rows"), (10, "0 rows")] {
+        let spec = JobSpec {
+            holdout_permille,
+            ..spec(&TWO, lbfgs(3))
+        };
+        let refused = message(run_with(&spec, two_parts(), &mut Quiet, None));
+        assert!(refused.contains("provider-1"), "{refused}");
+        assert!(refused.contains(held_out), "{refused}");
+        assert!(refused.contains("hold out a larger share"), "{refused}");
+    }
+    let nothing = JobSpec {
+        holdout_permille: 0,
+        ..spec(&TWO, lbfgs(3))
+    };
+    let trained = run_with(&nothing, two_parts(), &mut Quiet, None).unwrap();
+    assert_eq!(trained.fits[0].histogram, None);
+}
+
+#[test]
+fn what_cannot_be_done_costs_nothing() {
+    let randomness = Randomness::seeded(5);
+    let parts = Parts::new(two_parts(), &randomness).unwrap();
+    // Enough for one release.
+    let houses = parts.houses(&schema(&TWO), "2".parse().unwrap());
+    let possible = spec(&TWO, lbfgs(2));
+    let impossible = JobSpec {
+        job: JobId([9; 16]),
+        engine: Engine::Paper,
+        loss: LossKind::Ridge,
+        ..possible.clone()
+    };
+    let run = |spec| local::run(spec, &houses, &randomness, &mut Quiet, None, false);
+    let refused = run(&impossible).err().unwrap().to_string();
+    assert!(refused.contains("use engine lookup"), "{refused}");
+    run(&possible).unwrap();
 }
 
 #[test]

@@ -142,6 +142,31 @@ impl ReadError {
         &self.fault
     }
 
+    /// File, place, column and kind of fault, without the value that is at fault: for logs.
+    pub fn without_value(&self) -> String {
+        let kind = match &self.fault {
+            ReadFault::NotANumber(_) | ReadFault::NotFinite(_) => "the value is not a number",
+            ReadFault::OutsideBounds { .. } => "the value is outside the bounds",
+            ReadFault::UnknownLevel(_) => "the value is none of the levels",
+            ReadFault::UnknownClass(_) => "the value is none of the classes",
+            _ => return self.to_string(),
+        };
+        format!(
+            "{}{kind}; `heda provider check` shows it",
+            self.whereabouts()
+        )
+    }
+
+    fn whereabouts(&self) -> String {
+        let file = &self.file;
+        match (self.place, &self.column) {
+            (Some(place), Some(column)) => format!("{file}: {place}, column `{column}`: "),
+            (Some(place), None) => format!("{file}: {place}: "),
+            (None, Some(column)) => format!("{file}: column `{column}`: "),
+            (None, None) => format!("{file}: "),
+        }
+    }
+
     /// The line or row.
     pub fn place(&self) -> Option<Place> {
         self.place
@@ -155,14 +180,7 @@ impl ReadError {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.file)?;
-        match (self.place, &self.column) {
-            (Some(place), Some(column)) => write!(f, "{place}, column `{column}`: ")?,
-            (Some(place), None) => write!(f, "{place}: ")?,
-            (None, Some(column)) => write!(f, "column `{column}`: ")?,
-            (None, None) => {}
-        }
-        write!(f, "{}", self.fault)
+        write!(f, "{}{}", self.whereabouts(), self.fault)
     }
 }
 
@@ -174,5 +192,36 @@ pub(crate) fn shorten(text: &str) -> String {
     match text.char_indices().nth(KEPT) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_get_the_place_and_not_the_value() {
+        let faults = [
+            ReadFault::NotANumber("4711".into()),
+            ReadFault::NotFinite("4711".into()),
+            ReadFault::UnknownLevel("4711".into()),
+            ReadFault::UnknownClass("4711".into()),
+            ReadFault::OutsideBounds {
+                value: 4711.0,
+                lower: 0.0,
+                upper: 1.0,
+            },
+        ];
+        for fault in faults {
+            let error = ReadError::new("ward.csv", fault)
+                .at(Place::Line(17))
+                .column("age");
+            assert!(error.to_string().contains("4711"));
+            let logged = error.without_value();
+            assert!(logged.starts_with("ward.csv: line 17, column `age`: the value is"));
+            assert!(!logged.contains("4711"), "{logged}");
+        }
+        let missing = ReadError::new("ward.csv", ReadFault::Missing);
+        assert_eq!(missing.without_value(), missing.to_string());
     }
 }

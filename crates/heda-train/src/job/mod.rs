@@ -2,6 +2,9 @@
 //! release of the low part, encryption, training, evaluation. Steps J1 to J11 of
 //! `docs/protocols.md`.
 
+mod asked;
+mod capacity;
+mod columns;
 mod outcome;
 mod paper;
 mod provider;

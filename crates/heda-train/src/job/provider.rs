@@ -1,15 +1,15 @@
 //! A provider's side of a job.
 
-use super::{paper, tag};
+use super::asked::Asked;
+use super::columns::{columns_of, taking_part};
+use super::{capacity, paper, tag};
 use crate::codec::{from_json, hex, to_json, unhex};
 use crate::error::{Blame, PeerProblem, ServeError};
 use crate::house::{Admission, House, Refusal, SMALLEST_BATCH};
-use crate::lookup::{Columns, HELD_OUT_LIMIT, LookupProvider, Question};
+use crate::lookup::{Columns, LookupProvider, Question};
 use crate::negotiation;
 use crate::paper::{PaperProvider, ProviderKeys, Shape};
-use crate::proposal::{
-    Acceptance, CONTROL_LIMIT, Command, Engine, Proposal, Ranking, Spending, Split,
-};
+use crate::proposal::{Acceptance, CONTROL_LIMIT, Command, Proposal, Ranking, Spending, Split};
 use crate::release::{Offer, overwrite};
 use crate::rows::{RowOrder, on_grid};
 use ed25519_dalek::{SigningKey, VerifyingKey};
@@ -87,12 +87,13 @@ impl Provider<'_> {
         let masks = self.agree(channel, &proposal, &order)?;
         // J4, J5
         let (masks, split) = self.rank(channel, &proposal, &admission, &order, masks)?;
+        let shape = check_capacity(&proposal, data, &order, &split)?;
         // J6
         channel.enter_phase("publish");
         let prepared = self.prepare(channel, &proposal, data, &order, &split)?;
         // J7, J8
         channel.enter_phase("encrypt");
-        let (mut session, paper) = self.encrypt(channel, &proposal, prepared, masks)?;
+        let (mut session, paper) = self.encrypt(channel, &proposal, prepared, masks, shape)?;
         // J9 to J11
         channel.enter_phase("train");
         let rows = order.training.len();
@@ -135,11 +136,11 @@ impl Provider<'_> {
             let training = admission.data.select_rows(&order.training);
             let schema = &admission.schema;
             let question = negotiation::Question::new(schema, method, proposal.job.seed());
-            let provider = negotiation::Provider::asked(&question.to_bytes(), schema);
-            let message = provider.and_then(|provider| match alone {
+            let provider = negotiation::Provider::new(question);
+            let message = match alone {
                 true => provider.choose(&training),
                 false => provider.contribute(&training, &mut masks),
-            });
+            };
             let message = message.map_err(|e| ServeError::Refused(e.to_string()))?;
             channel.send(tag::SCORES, &message)?;
         }
@@ -245,11 +246,10 @@ impl Provider<'_> {
         proposal: &Proposal,
         prepared: Prepared,
         masks: Masks,
+        shape: Option<Shape>,
     ) -> Result<(LookupProvider, Option<PaperProvider>), ServeError> {
         let columns = Columns::new(&prepared.features, &prepared.published);
-        let shape = paper_shape(proposal, &columns, prepared.labels.len())?;
-        let precision = Precision::new(proposal.value_bits, proposal.index_bits)
-            .map_err(|e| PeerProblem::message("proposal", e))?;
+        let precision = precision(proposal)?;
         let mut rng = self.randomness.fork("lattice keys", 0)?;
         let internal = |e: heda_crypto::lattice::LatticeError| ServeError::House(e.to_string());
         let key = SecretKey::generate(&mut rng).map_err(internal)?;
@@ -324,11 +324,7 @@ impl Provider<'_> {
         rows: usize,
     ) -> Result<Served, ServeError> {
         let mut iterations = 0;
-        let mut last = None;
-        let positive = |class: u32| {
-            let found = proposal.positives.get(class as usize).copied();
-            found.ok_or_else(|| PeerProblem::message("command", "no such class"))
-        };
+        let mut asked = Asked::default();
         loop {
             let command: Command =
                 from_json(&channel.receive(crate::lookup::tag::COMMAND, CONTROL_LIMIT)?)
@@ -340,22 +336,14 @@ impl Provider<'_> {
                     batch,
                     fraction_bits,
                 } => {
-                    if last.is_some_and(|last| iteration <= last)
-                        || iteration >= proposal.iterations
-                    {
-                        let reason = format!("iteration {iteration} repeated or beyond the end");
-                        return Err(PeerProblem::message("command", reason).into());
-                    }
-                    if batch >= proposal.batches {
-                        return Err(PeerProblem::message("command", "no such batch").into());
-                    }
+                    let positive = asked.gradient(proposal, iteration, class, batch)?;
                     self.house
                         .begin_iteration(proposal.job, iteration)
                         .map_err(refused)?;
                     let batch = Batch::new(batch as usize, proposal.batches as usize);
                     let question = Question {
                         iteration,
-                        positive: positive(class)?,
+                        positive,
                         batch,
                         fraction_bits,
                     };
@@ -365,15 +353,15 @@ impl Provider<'_> {
                         }
                         None => session.gradient(channel, question)?,
                     }
-                    last = Some(iteration);
                     iterations += 1;
                 }
                 Command::Evaluate { class } => {
+                    let positive = asked.evaluation(proposal, class)?;
                     channel.enter_phase("evaluate");
                     self.house
                         .begin_evaluation(proposal.job, class)
                         .map_err(refused)?;
-                    session.count(channel, class, positive(class)?)?;
+                    session.count(channel, class, positive)?;
                     channel.enter_phase("train");
                 }
                 Command::Finish => return Ok(Served { iterations, rows }),
@@ -392,17 +380,6 @@ impl Prepared {
     }
 }
 
-/// Features that take part, in schema order, and which of them are published.
-pub(super) fn taking_part(split: &Split) -> (Vec<usize>, Vec<bool>) {
-    let mut chosen: Vec<usize> = [&split.encrypted[..], &split.published[..]].concat();
-    chosen.sort_unstable();
-    let published = chosen
-        .iter()
-        .map(|feature| split.published.contains(feature))
-        .collect();
-    (chosen, published)
-}
-
 /// The providers of the job as the proposal names them.
 fn roster(proposal: &Proposal) -> Result<Roster, ServeError> {
     let bad = |reason: String| PeerProblem::message("proposal", reason);
@@ -415,25 +392,32 @@ fn roster(proposal: &Proposal) -> Result<Roster, ServeError> {
     Ok(Roster::new(&proposal.job.0, &keys).map_err(|e| bad(e.to_string()))?)
 }
 
-/// The shape of engine `paper`, if that is asked for; refused if it cannot do the job.
-fn paper_shape(
+fn precision(proposal: &Proposal) -> Result<Precision, PeerProblem> {
+    Precision::new(proposal.value_bits, proposal.index_bits)
+        .map_err(|e| PeerProblem::message("proposal", e))
+}
+
+/// The shape of engine `paper`, if that is asked for. What cannot be done is refused before
+/// anything of it is paid for.
+fn check_capacity(
     proposal: &Proposal,
-    columns: &Columns,
-    rows: usize,
+    data: &Dataset,
+    order: &RowOrder,
+    split: &Split,
 ) -> Result<Option<Shape>, ServeError> {
-    if proposal.engine != Engine::Paper {
-        return Ok(None);
-    }
+    let (_, columns) = columns_of(data.features(), split);
     let terms = paper::Terms {
-        columns,
-        rows,
+        columns: &columns,
+        rows: order.training.len(),
         batches: proposal.batches as usize,
         positives: &proposal.positives,
         key_bits: proposal.key_bits,
         value_bits: proposal.value_bits,
         loss: proposal.loss,
     };
-    terms.shape().map(Some).map_err(ServeError::Refused)
+    let held_out = order.held_out.len();
+    capacity::check(proposal.engine, &terms, precision(proposal)?, held_out)
+        .map_err(ServeError::Refused)
 }
 
 fn refused(refusal: Refusal) -> ServeError {
@@ -470,10 +454,15 @@ fn check_rows(
              demanded; use fewer batches"
         )));
     }
-    if order.held_out.len() > HELD_OUT_LIMIT {
-        return Err(ServeError::Refused(
-            "too many rows are held out; hold out fewer".into(),
-        ));
+    // A few held-out rows are as telling as a small batch: their histogram, and the difference
+    // between gradients with and without them.
+    let held_out = order.held_out.len();
+    let minimum = admission.minimum_held_out.max(SMALLEST_BATCH);
+    if proposal.holdout_permille > 0 && held_out < minimum {
+        return Err(ServeError::Refused(format!(
+            "{held_out} rows of this provider would be held out, and at least {minimum} are \
+             demanded; hold out a larger share, or no rows"
+        )));
     }
     let labels = admission.data.labels();
     for positive in &proposal.positives {

@@ -17,7 +17,7 @@ use heda_crypto::random::Randomness;
 use heda_learn::gradient::Batch;
 use std::sync::Arc;
 
-/// At most so many encryptions of zero lie ready for a provider: 25 MB.
+/// At most so many encryptions of zero lie ready for a provider: about 38 MB.
 const ZEROS_AHEAD: usize = 64;
 
 /// What a provider sent in J7 and J8.

@@ -1,6 +1,7 @@
 //! What a data user wants, apart from where the providers are.
 
 use crate::error::JobError;
+use crate::histogram::Histogram;
 use crate::proposal::{Engine, JobId, PROTOCOL_VERSION, Proposal, Ranking, Spending, Split};
 use heda_learn::data::Feature;
 use heda_learn::fixed::Precision;
@@ -190,4 +191,21 @@ pub struct Checkpoint {
     pub optimisers: Vec<Optimiser>,
     /// The split that they belong to.
     pub split: Split,
+    /// Evaluations that are done, one a model so far. None is asked for again: with fewer
+    /// providers the difference would be the histogram of the one that left.
+    #[serde(default)]
+    pub histograms: Vec<Histogram>,
+}
+
+impl Checkpoint {
+    /// A job whose split is known and nothing else.
+    pub(crate) fn begun(job: JobId, split: Split) -> Self {
+        Self {
+            job,
+            iteration: 0,
+            optimisers: Vec::new(),
+            split,
+            histograms: Vec::new(),
+        }
+    }
 }

@@ -1,8 +1,9 @@
 //! The data user's side of a job.
 
+use super::capacity;
+use super::columns::columns_of;
 use super::outcome::{ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Revealed};
 use super::paper;
-use super::provider::taking_part;
 use super::ranking::{self, Ranked};
 use super::setup::{paper_terms, receive_protected};
 use super::spec::{Checkpoint, JobSpec};
@@ -93,6 +94,7 @@ pub fn run(
         let before = resume.as_ref().map(|checkpoint| &checkpoint.split);
         let ranked = ranking::rank(spec, &mut joined, before)?;
         check_resume(spec, &ranked.split, resume.as_ref())?;
+        check_capacity(spec, &joined, &ranked.split)?;
         job.keep_split(&ranked, resume.is_some())?;
         ranking::announce(&mut joined, &ranked.split)?;
         Ok(ranked)
@@ -100,23 +102,22 @@ pub fn run(
     // J6
     job.phase("publish", |job| job.collect_releases(&mut joined, &split))?;
     // J7, J8
-    let (taking_part, published) = taking_part(&split);
-    let features = reindexed(&spec.schema.features(), &taking_part);
-    let columns = Columns::new(&features, &published);
+    let (features, columns) = columns_of(&spec.schema.features(), &split);
     let (mut remotes, summaries) = job.phase("encrypt", |job| job.set_up(joined, &columns))?;
     // J9
+    let mut state = resume.unwrap_or_else(|| Checkpoint::begun(spec.job, split.clone()));
     let mut fits = job.phase("train", |job| {
-        job.train(&mut remotes, &features, &columns, &split, resume)
+        job.train(&mut remotes, &features, &columns, &mut state)
     })?;
     // J10
     job.phase("evaluate", |job| {
-        job.evaluate(&mut remotes, &features, &mut fits)
+        job.evaluate(&mut remotes, &features, &mut fits, &mut state)
     })?;
-    // J11
+    // J11: who is gone by now is no loss to the result.
     let finish = to_json(&Command::Finish).map_err(|e| JobError::Bug(e.to_string()))?;
-    ask_all(&mut remotes, |remote| {
-        Ok(remote.channel.send(lookup::tag::COMMAND, &finish)?)
-    })?;
+    for remote in &mut remotes {
+        let _ = remote.channel.send(lookup::tag::COMMAND, &finish);
+    }
     let providers: Vec<ProviderSummary> = summaries
         .into_iter()
         .zip(&remotes)
@@ -227,13 +228,11 @@ impl Running<'_> {
         if resumed {
             return Ok(());
         }
-        let begun = Checkpoint {
-            job: self.spec.job,
-            iteration: 0,
-            optimisers: Vec::new(),
-            split: ranked.split.clone(),
-        };
-        match self.observer.checkpoint(&begun) {
+        self.keep(&Checkpoint::begun(self.spec.job, ranked.split.clone()))
+    }
+
+    fn keep(&mut self, state: &Checkpoint) -> Result<(), JobError> {
+        match self.observer.checkpoint(state) {
             Ok(true) => Ok(()),
             Ok(false) => Err(JobError::Interrupted),
             Err(error) => Err(JobError::Observer(error)),
@@ -329,19 +328,12 @@ impl Running<'_> {
         remotes: &mut [Remote],
         features: &[Feature],
         columns: &Columns,
-        split: &Split,
-        resume: Option<Checkpoint>,
+        state: &mut Checkpoint,
     ) -> Result<Vec<ClassFit>, JobError> {
         remotes
             .iter_mut()
             .for_each(|remote| remote.channel.enter_phase("train"));
         let spec = self.spec;
-        let mut state = resume.unwrap_or_else(|| Checkpoint {
-            job: spec.job,
-            iteration: 0,
-            optimisers: Vec::new(),
-            split: split.clone(),
-        });
         let domain = Domain::of_features(features, spec.precision)
             .map_err(|e| JobError::Input(e.to_string()))?;
         let at_most = spec
@@ -381,13 +373,7 @@ impl Running<'_> {
                 let norm = optimiser.gradient_norm();
                 norms.extend(norm);
                 self.observer.iteration(state.iteration, at_most, norm);
-                let goes_on = self
-                    .observer
-                    .checkpoint(&state)
-                    .map_err(JobError::Observer)?;
-                if !goes_on {
-                    return Err(JobError::Interrupted);
-                }
+                self.keep(state)?;
             }
             let optimiser = &state.optimisers[class];
             fits.push(ClassFit {
@@ -407,24 +393,24 @@ impl Running<'_> {
         remotes: &mut [Remote],
         features: &[Feature],
         fits: &mut [ClassFit],
+        state: &mut Checkpoint,
     ) -> Result<(), JobError> {
-        if remotes.iter().all(|remote| remote.held_out.is_none()) {
+        if self.spec.holdout_permille == 0 {
             return Ok(());
         }
         remotes
             .iter_mut()
             .for_each(|remote| remote.channel.enter_phase("evaluate"));
         for (class, fit) in fits.iter_mut().enumerate() {
-            let mut beta = fit.beta.clone();
-            beta[0] -= self.spec.loss.loss().threshold();
-            let bits = self.spec.precision.value_bits();
-            fit.histogram = Some(lookup::histogram(
-                remotes,
-                &beta,
-                features,
-                bits,
-                class as u32,
-            )?);
+            if state.histograms.len() == class {
+                let mut beta = fit.beta.clone();
+                beta[0] -= self.spec.loss.loss().threshold();
+                let bits = self.spec.precision.value_bits();
+                let counted = lookup::histogram(remotes, &beta, features, bits, class as u32)?;
+                state.histograms.push(counted);
+                self.keep(state)?;
+            }
+            fit.histogram = state.histograms.get(class).cloned();
         }
         Ok(())
     }
@@ -432,14 +418,41 @@ impl Running<'_> {
 
 fn check_acceptance(spec: &JobSpec, acceptance: &Acceptance) -> Result<(), PeerProblem> {
     let limit = heda_crypto::lattice::ROW_LIMIT;
-    let total = acceptance.rows.saturating_add(acceptance.held_out);
-    let held = total as u64 * u64::from(spec.holdout_permille) / 1000;
-    if acceptance.rows == 0 || total > limit || acceptance.held_out as u64 != held {
-        let reason = format!(
-            "{} training and {} held-out rows (at most {limit} in all, {held} held out)",
-            acceptance.rows, acceptance.held_out
-        );
-        return Err(PeerProblem::message("acceptance", reason));
+    let (rows, held_out) = (acceptance.rows, acceptance.held_out);
+    let refused = |reason: &str| {
+        let reason = format!("{rows} training and {held_out} held-out rows: {reason}");
+        Err(PeerProblem::message("acceptance", reason))
+    };
+    let total = rows.saturating_add(held_out);
+    if rows == 0 || total > limit {
+        return refused(&format!("between 1 and {limit} rows are possible"));
+    }
+    let expected = total as u64 * u64::from(spec.holdout_permille) / 1000;
+    if held_out as u64 != expected {
+        return refused(&format!("{expected} of them are to be held out"));
+    }
+    if held_out == 0 && spec.holdout_permille > 0 {
+        return refused("too few to hold any out; hold out a larger share, or no rows at all");
+    }
+    Ok(())
+}
+
+/// What no provider could do with this split is refused before anyone pays for a release.
+fn check_capacity(spec: &JobSpec, joined: &[Joined], split: &Split) -> Result<(), JobError> {
+    let (_, columns) = columns_of(&spec.schema.features(), split);
+    for party in joined {
+        let Acceptance { rows, held_out, .. } = party.acceptance;
+        let terms = paper_terms(spec, &columns, rows);
+        capacity::check(spec.engine, &terms, spec.precision, held_out)
+            .map_err(|e| JobError::Input(format!("provider {}: {e}", party.link.name)))?;
+    }
+    let held_out: usize = joined.iter().map(|party| party.acceptance.held_out).sum();
+    if held_out > lookup::HELD_OUT_LIMIT {
+        return Err(JobError::Input(format!(
+            "{held_out} rows are held out by all providers together, and at most {} can be \
+             counted; hold out fewer",
+            lookup::HELD_OUT_LIMIT
+        )));
     }
     Ok(())
 }
@@ -458,22 +471,20 @@ fn check_resume(
                 .into(),
         ));
     }
-    Ok(())
-}
-
-/// Features that take part, with their columns one after the other.
-fn reindexed(features: &[Feature], chosen: &[usize]) -> Vec<Feature> {
-    let mut start = 0;
-    let reindex = |&index: &usize| {
-        let source = &features[index];
-        let columns = start..start + source.columns.len();
-        start = columns.end;
-        Feature {
-            columns,
-            ..source.clone()
-        }
+    let (_, columns) = columns_of(&spec.schema.features(), split);
+    let fits = |optimiser: &Optimiser| {
+        *optimiser.settings() == spec.settings && optimiser.beta().len() == columns.width + 1
     };
-    chosen.iter().map(reindex).collect()
+    let models = spec.positives.len();
+    let counts = checkpoint.optimisers.len() <= models && checkpoint.histograms.len() <= models;
+    if !counts || !checkpoint.optimisers.iter().all(fits) {
+        return Err(JobError::Input(
+            "the checkpoint was made with other settings of the optimiser or other classes; put \
+             them back, or start afresh"
+                .into(),
+        ));
+    }
+    Ok(())
 }
 
 fn revealed(

@@ -5,7 +5,7 @@ use super::provider::{decrypt_scores, decrypt_sums, own_fault};
 use super::user::{uniform_words, weight};
 use super::{COUNTS_MASK, LookupProvider, Remote, tag};
 use crate::codec::{WORD_BYTES, to_json, words_from_bytes, words_to_bytes};
-use crate::error::{Blame, JobError, PeerProblem, ServeError};
+use crate::error::{Blame, JobError, ServeError};
 use crate::histogram::Histogram;
 use crate::parallel::{RemoteError, ask_all};
 use crate::proposal::Command;
@@ -17,7 +17,7 @@ use rand_core::Rng;
 use zeroize::Zeroizing;
 
 /// Bits of a digit: the first one is looked up, the second one makes its borrow exact.
-const DIGIT_BITS: u32 = 8;
+pub(crate) const DIGIT_BITS: u32 = 8;
 /// Edges between the ranges of z. Zero must be among them: it is the decision.
 const EDGES: [f64; 13] = [
     -7.0, -4.0, -2.5, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5, 4.0, 7.0,
@@ -29,9 +29,11 @@ const LANE_BYTES: usize = 3;
 const LANE_MASK: u64 = (1 << (8 * LANE_BYTES)) - 1;
 /// Lanes that fit in one transferred string.
 const LANES_PER_STRING: usize = 5;
+/// Bytes of the longest transferred string.
+pub(crate) const WIDEST_STRING: usize = LANES_PER_STRING * LANE_BYTES;
 
-/// More held-out rows than a lane can count are refused.
-pub(crate) const HELD_OUT_LIMIT: usize = 1 << 23;
+/// More held-out rows of all providers together than a lane can count are refused.
+pub(crate) const HELD_OUT_LIMIT: usize = LANE_MASK as usize;
 
 fn digit(word: u64, which: u32) -> u8 {
     (word >> (48 - DIGIT_BITS * which)) as u8
@@ -94,19 +96,29 @@ pub(crate) fn histogram(
         .iter()
         .zip(positives)
         .map(|(a, p)| a.wrapping_sub(*p) & LANE_MASK);
-    Ok(Histogram {
+    let histogram = Histogram {
         decision: LANES / 2,
         negatives: negatives.collect(),
         positives: positives.to_vec(),
-    })
+    };
+    // Masks that do not cancel leave numbers that look like any others.
+    let held_out = remotes.iter().filter_map(|remote| remote.held_out.as_ref());
+    let rows: usize = held_out.map(|held_out| held_out.matrix.rows()).sum();
+    if histogram.confusion().rows() != rows as u64 {
+        return Err(JobError::Input(format!(
+            "the counts of held-out rows do not add up to the {rows} rows that were announced: a \
+             provider does not keep to the protocol; try without one after the other"
+        )));
+    }
+    Ok(histogram)
 }
 
 impl Remote {
     /// Steps E1 to E6 with one provider: counts of all rows, then of positive rows, a lane each.
     fn count(&mut self, ask: &Question, class: u32) -> Result<Vec<u64>, RemoteError> {
-        let Some(held_out) = &self.held_out else {
-            return Ok(vec![0; 2 * LANES]);
-        };
+        // Whoever is left out would leave the others' masks without their counterpart.
+        let missing = || RemoteError::Bug("a provider without held-out rows".into());
+        let held_out = self.held_out.as_ref().ok_or_else(missing)?;
         let zeros = &mut self.zeros;
         let mut rng = self.randomness.fork("evaluation masks", class.into())?;
         let rows = held_out.matrix.rows();
@@ -203,7 +215,7 @@ fn write_lanes(
 impl LookupProvider {
     /// The provider's side of E1 to E5.
     ///
-    /// A class is evaluated once: its number is the round of the aggregation mask.
+    /// Classes are evaluated in order and once: their number is the round of the aggregation mask.
     pub(crate) fn count(
         &mut self,
         channel: &mut Channel,
@@ -211,10 +223,6 @@ impl LookupProvider {
         positive: u32,
     ) -> Result<(), ServeError> {
         let rows = self.held_out_labels.len();
-        if rows == 0 {
-            let reason = "an evaluation, but no rows are held out";
-            return Err(PeerProblem::message("command", reason).into());
-        }
         // E1
         let masked = decrypt_scores(&self.key, channel, rows, self.columns.width)?;
         // E2

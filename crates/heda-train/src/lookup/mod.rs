@@ -14,7 +14,7 @@ mod user;
 #[cfg(test)]
 mod view_tests;
 
-pub(crate) use evaluate::{HELD_OUT_LIMIT, histogram};
+pub(crate) use evaluate::{DIGIT_BITS, HELD_OUT_LIMIT, WIDEST_STRING, histogram};
 pub(crate) use provider::{LookupProvider, Question};
 pub(crate) use user::{BatchRows, HeldOut, LookupSource, Remote};
 

@@ -75,35 +75,23 @@ fn members() -> Vec<Member> {
 
 /// Everything that was sent.
 struct Transcript {
-    question: Vec<u8>,
     contributions: Vec<Vec<u8>>,
-    ranking: Vec<u8>,
     agreement: Agreement,
 }
 
 fn run(method: Method, features: usize, seed: u64) -> Transcript {
     let question = Question::new(&schema(features), method, 1);
-    let sent = question.to_bytes();
     let mut masks = masks(3, seed);
-    let providers: Vec<Provider> = (0..3)
-        .map(|_| Provider::asked(&sent, &schema(features)).unwrap())
-        .collect();
-    let contributions: Vec<Vec<u8>> = providers
-        .iter()
-        .zip(&mut masks)
-        .enumerate()
-        .map(|(n, (p, masks))| p.contribute(&rows_of(n, features, ROWS[n]), masks).unwrap())
-        .collect();
+    let provider = Provider::new(question);
+    let contribute = |(n, masks): (usize, &mut Masks)| {
+        let rows = rows_of(n, features, ROWS[n]);
+        provider.contribute(&rows, masks).unwrap()
+    };
+    let contributions: Vec<Vec<u8>> = masks.iter_mut().enumerate().map(contribute).collect();
     let user = DataUser::new(question, members()).unwrap();
     let agreement = user.combine(&contributions).unwrap();
-    let ranking = ranking_to_bytes(&agreement.ranking);
-    for provider in providers {
-        assert_eq!(provider.learn(&ranking).unwrap(), agreement.ranking);
-    }
     Transcript {
-        question: sent,
         contributions,
-        ranking,
         agreement,
     }
 }
@@ -142,13 +130,7 @@ fn the_agreed_ranking_is_that_of_the_clear_sum() {
 #[test]
 fn nobody_sees_scores_of_a_single_provider() {
     let transcript = run(Method::KruskalWallis, 9, 1);
-    let contributions = transcript.contributions.concat();
-    let seen = [
-        &transcript.question[..],
-        &contributions,
-        &transcript.ranking,
-    ]
-    .concat();
+    let seen = transcript.contributions.concat();
     for (provider, rows) in ROWS.into_iter().enumerate() {
         let data = rows_of(provider, 9, rows);
         let scores = Scores::compute(&data, Method::KruskalWallis, 1).unwrap();
@@ -167,13 +149,11 @@ fn nobody_sees_scores_of_a_single_provider() {
             }
         }
     }
-    // A provider sees the question and an order: both are the same whatever another one scored.
-    assert_eq!(transcript.ranking.len(), 2 * 9);
+    // Other masks, the same agreement.
     assert_eq!(
-        transcript.question,
-        run(Method::KruskalWallis, 9, 2).question
+        transcript.agreement,
+        run(Method::KruskalWallis, 9, 2).agreement
     );
-    assert_eq!(transcript.ranking, run(Method::KruskalWallis, 9, 2).ranking);
     assert_ne!(
         transcript.contributions,
         run(Method::KruskalWallis, 9, 2).contributions
@@ -216,16 +196,8 @@ fn contributions_are_uniform_alone_and_in_pairs() {
 }
 
 #[test]
-fn a_wrong_schema_is_named_by_both_sides() {
-    let question = Question::new(&schema(4), Method::Chi2, 1).to_bytes();
-    let error = Provider::asked(&question, &schema(5))
-        .unwrap_err()
-        .to_string();
-    for side in [schema(4), schema(5)] {
-        assert!(error.contains(&side.fingerprint().to_string()), "{error}");
-    }
-    let other = Question::new(&schema(5), Method::Chi2, 1);
-    let stranger = Provider::asked(&other.to_bytes(), &schema(5)).unwrap();
+fn a_wrong_schema_is_named_with_its_provider() {
+    let stranger = Provider::new(Question::new(&schema(5), Method::Chi2, 1));
     let mut masks = masks(3, 1);
     let message = stranger
         .contribute(&rows_of(0, 5, 40), &mut masks[0])
@@ -241,7 +213,7 @@ fn a_wrong_schema_is_named_by_both_sides() {
 #[test]
 fn one_provider_does_not_show_its_scores_but_may_choose() {
     let question = Question::new(&schema(6), Method::KruskalWallis, 1);
-    let provider = Provider::asked(&question.to_bytes(), &schema(6)).unwrap();
+    let provider = Provider::new(question);
     let data = rows_of(0, 6, 50);
     let refused = provider.contribute(&data, &mut masks(1, 1)[0]);
     assert!(matches!(refused, Err(NegotiationError::Alone)));
@@ -263,18 +235,6 @@ fn one_provider_does_not_show_its_scores_but_may_choose() {
 #[test]
 fn refuses_messages_that_are_short_long_or_nonsense() {
     let question = Question::new(&schema(6), Method::KruskalWallis, 1);
-    let bytes = question.to_bytes();
-    let asked = |bytes: &[u8]| Provider::asked(bytes, &schema(6));
-    for length in [0, FINGERPRINT_BYTES, bytes.len() - 1] {
-        assert!(matches!(
-            asked(&bytes[..length]),
-            Err(NegotiationError::Length { .. })
-        ));
-    }
-    let mut unknown = bytes.clone();
-    unknown[FINGERPRINT_BYTES] = 6;
-    assert!(matches!(asked(&unknown), Err(NegotiationError::Method(6))));
-
     let good = run(Method::KruskalWallis, 6, 1);
     let combine = |messages: &[Vec<u8>]| {
         DataUser::new(question, members())
@@ -305,18 +265,23 @@ fn refuses_messages_that_are_short_long_or_nonsense() {
     other_masks[2] = run(Method::KruskalWallis, 6, 2).contributions[2].clone();
     assert!(matches!(combine(&other_masks), Err(NegotiationError::Sum)));
 
-    for bad in [vec![0u8; 12], vec![0xff; 12]] {
-        let learned = asked(&bytes).unwrap().learn(&bad);
-        assert!(matches!(learned, Err(NegotiationError::Ranking(_))));
+    let choose = |order: &[u8]| {
+        let message = [schema(6).fingerprint().as_bytes(), order].concat();
+        DataUser::new(question, members())
+            .unwrap()
+            .chosen_by(0, &message)
+    };
+    for bad in [[0u8; 12], [0xff; 12]] {
+        assert!(matches!(choose(&bad), Err(NegotiationError::Ranking(_))));
     }
-    let learned = asked(&bytes).unwrap().learn(&[0; 11]);
-    assert!(matches!(learned, Err(NegotiationError::Length { .. })));
+    let short = choose(&[0; 11]);
+    assert!(matches!(short, Err(NegotiationError::Length { .. })));
 }
 
 #[test]
 fn refuses_rows_that_cannot_take_part() {
     let question = Question::new(&schema(6), Method::KruskalWallis, 1);
-    let provider = Provider::asked(&question.to_bytes(), &schema(6)).unwrap();
+    let provider = Provider::new(question);
     let mut masks = masks(2, 1);
     let narrow = provider.contribute(&rows_of(0, 5, 40), &mut masks[0]);
     assert!(matches!(
@@ -351,7 +316,7 @@ fn refuses_rows_that_cannot_take_part() {
 #[test]
 fn masks_are_not_used_twice() {
     let question = Question::new(&schema(6), Method::KruskalWallis, 1);
-    let provider = Provider::asked(&question.to_bytes(), &schema(6)).unwrap();
+    let provider = Provider::new(question);
     let mut masks = masks(2, 1);
     let data = rows_of(0, 6, 40);
     provider.contribute(&data, &mut masks[0]).unwrap();

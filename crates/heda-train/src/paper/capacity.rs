@@ -13,9 +13,10 @@
 //! | all slots of a ciphertext, masked for exchange 2 | slots + 81 |
 
 use super::rows::Shape;
+use heda_blocks::BlockError;
 use heda_blocks::exchange_keys::masked_bits;
 use heda_blocks::exchange_rsa_to_paillier::{PRECISION_BITS, SHORTEST_BLINDING, Terms};
-use heda_blocks::power::{DIGITS, PowerGrid};
+use heda_blocks::power::{DIGITS, Exponents, PowerGrid};
 use heda_crypto::paillier::KeySize;
 use std::f64::consts::LOG2_E;
 
@@ -50,6 +51,23 @@ impl Default for Limits {
             score: 64.0,
         }
     }
+}
+
+impl Limits {
+    /// The share of the limits that these coefficients, bias first, reach if all columns are
+    /// encrypted: up to 1 they fit.
+    pub fn reached(&self, beta: &[f64]) -> f64 {
+        let score: f64 = beta.iter().map(|b| b.abs()).sum();
+        let hidden: Vec<f64> = beta.iter().skip(1).map(|b| -b).collect();
+        let written = factors().and_then(|grid| Exponents::new(grid, &hidden));
+        let spread = written.map_or(f64::INFINITY, |written| written.spread());
+        (score / self.score).max(spread / self.spread)
+    }
+}
+
+/// The factors of the power function, on columns from 0 to 1.
+fn factors() -> Result<PowerGrid, BlockError> {
+    PowerGrid::new(FRACTION_BITS, 0.0, 1.0)
 }
 
 /// Why a job does not fit.
@@ -153,7 +171,7 @@ impl Plan {
         let packing = Packing::new(shape)?;
         let terms = exchange_terms(iota, key_bits, limits)?;
         let terms = fit_plaintexts(terms, key_bits, limits, packing.blinding)?;
-        let grid = PowerGrid::new(FRACTION_BITS, 0.0, 1.0).map_err(|_| CapacityError::Limits)?;
+        let grid = factors().map_err(|_| CapacityError::Limits)?;
         let score_bits = bits(limits.score);
         let unblinding_bits =
             terms.highest_bits - terms.lowest_bits + terms.blinding_bits + UNBLINDING_BITS;

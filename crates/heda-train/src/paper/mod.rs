@@ -41,7 +41,7 @@ pub(crate) mod tag {
     pub(crate) const DICTIONARY: u8 = 0x53;
     /// S4: encrypted label sums.
     pub(crate) const LABELS: u8 = 0x54;
-    /// R1: class and batch; empty at the end.
+    /// R1: the batch; empty at the end.
     pub(crate) const QUESTION: u8 = 0x55;
     /// R4: encrypted, blinded 1 + e^{−z}.
     pub(crate) const DENOMINATORS: u8 = 0x56;
