@@ -1,14 +1,16 @@
 //! `provider check`: finds what is wrong before anyone connects.
 //!
 //! Every part is looked at even when another one fails, so that one run shows everything. Nothing
-//! leaves the machine and nothing in the ledger changes but its version.
+//! leaves the machine, and the ledger is made or brought to the current version but not otherwise
+//! changed.
 
 use crate::clock::{Clock, Timestamp};
 use crate::config::ProviderConfig;
 use crate::identity::Identity;
 use crate::ledger::Ledger;
 use crate::provider_data::ProviderData;
-use crate::trust::{Trust, own_certificate_is_current};
+use crate::serve::create_store;
+use crate::trust::{OwnCertificate, Trust};
 use serde::Serialize;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -87,24 +89,36 @@ fn check_identity(config: &ProviderConfig, now: Timestamp) -> Vec<Finding> {
         Err(cause) => return vec![Finding::bad("identity", cause)],
     };
     let known = Finding::good("identity", identity.fingerprint().to_string());
-    let soon = Timestamp(now.0 + RENEW_BEFORE.as_secs());
-    let dates = match (
-        own_certificate_is_current(&identity, now),
-        own_certificate_is_current(&identity, soon),
-    ) {
-        (None, _) => Finding::good("certificate", "signed by an authority"),
-        (Some(false), _) => Finding::bad(
-            "certificate",
-            "not within its dates; run `heda init --renew`, the fingerprint stays",
-        ),
-        (_, Some(false)) => Finding::new(
-            "certificate",
-            Verdict::Warning,
-            "expires within 30 days; run `heda init --renew`, the fingerprint stays",
-        ),
-        _ => Finding::good("certificate", "valid for 30 days and more"),
+    vec![known, check_certificate(OwnCertificate::of(&identity), now)]
+}
+
+fn check_certificate(certificate: Option<OwnCertificate>, now: Timestamp) -> Finding {
+    let Some(certificate) = certificate else {
+        return Finding::bad("certificate", "its dates cannot be read; ask who signed it");
     };
-    vec![known, dates]
+    let (signed, remedy) = match certificate.self_signed {
+        true => (
+            "self-signed",
+            "run `heda init --renew`, the fingerprint stays",
+        ),
+        false => (
+            "signed by an authority",
+            "have the authority sign request.pem again",
+        ),
+    };
+    let soon = Timestamp(now.0 + RENEW_BEFORE.as_secs());
+    if now < certificate.begins || now > certificate.ends {
+        let words = format!("{signed}, not within its dates; {remedy}");
+        return Finding::bad("certificate", words);
+    }
+    if soon > certificate.ends {
+        let words = format!("{signed}, expires within 30 days; {remedy}");
+        return Finding::new("certificate", Verdict::Warning, words);
+    }
+    Finding::good(
+        "certificate",
+        format!("{signed}, valid for 30 days and more"),
+    )
 }
 
 fn check_peers(config: &ProviderConfig) -> Finding {
@@ -147,7 +161,7 @@ fn check_metrics(address: SocketAddr) -> Finding {
 }
 
 fn check_store(config: &ProviderConfig, clock: &Arc<dyn Clock>) -> Finding {
-    let opened = std::fs::create_dir_all(&config.store)
+    let opened = create_store(&config.store)
         .map_err(|e| e.to_string())
         .and_then(|()| {
             Ledger::open(&config.ledger_path(), Arc::clone(clock)).map_err(|e| e.to_string())
@@ -160,8 +174,9 @@ fn check_store(config: &ProviderConfig, clock: &Arc<dyn Clock>) -> Finding {
         Ok(day) if day > clock.now().day() => Finding::new(
             "store",
             Verdict::Warning,
-            "the ledger has seen a later day than the clock shows: the clock went back; limits \
-             count by the later day",
+            "the ledger has seen a later day than the clock shows: the clock went back, or was \
+             ahead once; daily limits count by the later day until it has come, and a larger \
+             iterations_per_day makes room until then",
         ),
         Ok(_) => Finding::good("store", "the ledger can be written"),
         Err(cause) => Finding::bad("store", cause),
@@ -187,4 +202,38 @@ fn check_data(config: &ProviderConfig) -> Vec<Finding> {
     let notes = data.warnings().iter();
     let notes = notes.map(|words| Finding::new("data", Verdict::Warning, words.clone()));
     std::iter::once(size).chain(notes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_renewed_by_whoever_signed_it() {
+        let day = |days: u64| Timestamp(EARLIEST.0 + days * 86_400);
+        let certificate = |self_signed| {
+            Some(OwnCertificate {
+                begins: day(10),
+                ends: day(100),
+                self_signed,
+            })
+        };
+        let cases = [
+            (9, Verdict::Bad),
+            (10, Verdict::Good),
+            (70, Verdict::Good),
+            (71, Verdict::Warning),
+            (100, Verdict::Warning),
+            (101, Verdict::Bad),
+        ];
+        for (now, verdict) in cases {
+            let ours = check_certificate(certificate(true), day(now));
+            let theirs = check_certificate(certificate(false), day(now));
+            assert_eq!((ours.verdict, theirs.verdict), (verdict, verdict), "{now}");
+            assert!(theirs.words.contains("authority") && !theirs.words.contains("--renew"));
+            let renews = ours.words.contains("--renew");
+            assert_eq!(renews, verdict != Verdict::Good, "{}", ours.words);
+        }
+        assert_eq!(check_certificate(None, day(0)).verdict, Verdict::Bad);
+    }
 }

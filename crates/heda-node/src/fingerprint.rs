@@ -1,8 +1,9 @@
 //! The name by which parties know each other: SHA-256 of a public key.
 //!
 //! A fingerprint covers the DER encoding of the certificate's SubjectPublicKeyInfo, not the whole
-//! certificate. So a certificate can be renewed, or signed by an authority, and the fingerprint
-//! that peers have pinned stays the same as long as the key does.
+//! certificate. So a certificate can be renewed, and the fingerprint that peers have pinned stays the
+//! same as long as the key does. Peers that pin a fingerprint accept self-signed certificates only;
+//! one that an authority signed is for peers that trust this authority.
 
 use ed25519_dalek::VerifyingKey;
 use rustls::pki_types::{CertificateDer, SubjectPublicKeyInfoDer};

@@ -1,7 +1,7 @@
 //! The provider's house: policy and ledger behind every step of a training job.
 
 use crate::fingerprint::Fingerprint;
-use crate::ledger::{IterationLimits, JobEnd, JobKey, JobTerms, Ledger, LedgerError, Purchase};
+use crate::ledger::{IterationLimits, JobKey, JobTerms, Ledger, LedgerError, Purchase};
 use crate::metrics::{Budget, Ending, Metrics};
 use crate::policy::{Grant, JobRequest, Policy, Published};
 use crate::provider_data::ProviderData;
@@ -19,6 +19,8 @@ use heda_train::house::{Admission, House, Refusal};
 use heda_train::job::Provider;
 use heda_train::proposal::{JobId, Proposal, Ranking, Spending, Split};
 use sha2::{Digest, Sha256};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use zeroize::Zeroizing;
 
@@ -85,6 +87,7 @@ impl SessionHandler for TrainingHouse {
             peer,
             stop,
             admitted: Mutex::new(None),
+            noted: AtomicBool::new(false),
         };
         let provider = Provider {
             house: &visit,
@@ -96,13 +99,16 @@ impl SessionHandler for TrainingHouse {
         match served {
             Ok(served) => {
                 if let Some(job) = job {
-                    let ended = self.ledger.end_job(&job, JobEnd::Finished);
-                    ended.map_err(SessionError::internal)?;
+                    let finished = self.ledger.finish_job(&job);
+                    finished.map_err(SessionError::internal)?;
                 }
                 tracing::info!(iterations = served.iterations, "job finished");
                 Ok(())
             }
-            Err(error) => Err(session_error(&error, stop)),
+            Err(error) => {
+                visit.note_refusal(&error);
+                Err(session_error(&error, stop))
+            }
         }
     }
 }
@@ -140,6 +146,8 @@ struct Visit<'a> {
     peer: &'a PeerIdentity,
     stop: &'a StopSignal,
     admitted: Mutex<Option<Agreed>>,
+    /// Whether a refusal of this session is in the ledger.
+    noted: AtomicBool,
 }
 
 impl Visit<'_> {
@@ -165,8 +173,17 @@ impl Visit<'_> {
         self.agreed().ok().map(|agreed| agreed.key)
     }
 
+    /// Notes what the job itself refused, for reasons that the policy does not know.
+    fn note_refusal(&self, error: &ServeError) {
+        let told = self.noted.load(Ordering::Relaxed) || self.stop.is_set();
+        if let (ServeError::Refused(reason), Some(job), false) = (error, self.job(), told) {
+            self.refuse(&job, reason);
+        }
+    }
+
     /// Notes a refusal in the ledger; a ledger that fails is a reason of its own.
     fn refuse(&self, job: &JobKey, reason: &str) -> Refusal {
+        self.noted.store(true, Ordering::Relaxed);
         let noted = self.house.ledger.refuse(job, &self.peer.label, reason);
         if let Err(error) = noted {
             tracing::error!(cause = %error, "a refusal could not be written down");
@@ -179,6 +196,8 @@ impl Visit<'_> {
         if error.is_refusal() {
             return self.refuse(job, &error.to_string());
         }
+        // There is nowhere to note it.
+        self.noted.store(true, Ordering::Relaxed);
         tracing::error!(cause = %error, "the ledger failed");
         Refusal(LEDGER_FAILED.into())
     }
@@ -275,6 +294,10 @@ impl House for Visit<'_> {
         if self.stop.is_set() {
             return Err(Refusal(STOPPING.into()));
         }
+        if proposal.seeded {
+            let words = "the data user draws reproducible masks, which do not protect its model";
+            tracing::warn!(job = key.id, words);
+        }
         if proposal.dataset != house.policy.data_set {
             let offered = &house.policy.data_set;
             let asked: String = proposal.dataset.chars().take(100).collect();
@@ -297,8 +320,8 @@ impl House for Visit<'_> {
             data: Arc::clone(house.data.dataset()),
             schema: Arc::clone(house.data.schema()),
             row_seed: house.row_seed(&key).map_err(|e| Refusal(e.to_string()))?,
-            minimum_batch: usize::try_from(house.policy.limits.rows_per_batch_min.get())
-                .unwrap_or(usize::MAX),
+            minimum_batch: count(house.policy.limits.rows_per_batch_min),
+            minimum_held_out: count(house.policy.limits.held_out_rows_min),
         };
         self.remember(Agreed {
             key,
@@ -403,6 +426,10 @@ fn terms_of(proposal: &Proposal, data: &str) -> Result<String, String> {
         fields.insert("rows".into(), data.into());
     }
     Ok(terms.to_string())
+}
+
+fn count(limit: NonZeroU64) -> usize {
+    usize::try_from(limit.get()).unwrap_or(usize::MAX)
 }
 
 fn parse_key(text: &str) -> Option<VerifyingKey> {

@@ -13,6 +13,7 @@ pub mod client;
 pub mod clock;
 pub mod config;
 pub mod daemon;
+mod dates;
 pub mod files;
 pub mod fingerprint;
 pub mod frame;

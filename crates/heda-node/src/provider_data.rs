@@ -17,6 +17,27 @@ pub enum DataError {
     /// The rows cannot be read, or do not fit the schema.
     #[error(transparent)]
     Rows(#[from] ReadError),
+    /// A data user is held to columns that do not exist.
+    #[error(
+        "the [[allow]] entry of {peer} names the column {column:?}, which the schema does not \
+         have; correct its `columns`"
+    )]
+    Columns {
+        /// Whose entry.
+        peer: String,
+        /// Which column.
+        column: String,
+    },
+}
+
+impl DataError {
+    /// In words that hold no value of a row.
+    pub fn for_logs(&self) -> String {
+        match self {
+            Self::Rows(error) => error.without_value(),
+            other => other.to_string(),
+        }
+    }
 }
 
 /// Rows and what is public about them.
@@ -34,6 +55,16 @@ impl ProviderData {
     pub fn load(config: &ProviderConfig) -> Result<Self, DataError> {
         let schema = Schema::read(&config.schema)?;
         let (rows, report) = TableReader::new(&schema).read_file(&config.data)?;
+        for peer in &config.allowed {
+            let known = |name: &str| schema.columns().iter().any(|c| c.name() == name);
+            let mut columns = peer.columns.iter().flatten();
+            if let Some(column) = columns.find(|column| !known(column)) {
+                return Err(DataError::Columns {
+                    peer: peer.name.to_string(),
+                    column: column.clone(),
+                });
+            }
+        }
         Ok(Self {
             digest: digest(&rows),
             rows: Arc::new(rows),
@@ -76,12 +107,14 @@ impl ProviderData {
     /// What a policy may know, when this share of rows is held out.
     pub fn facts(&self, holdout_permille: u32) -> DataFacts {
         let rows = self.rows.rows() as u64;
+        let held_out = rows * u64::from(holdout_permille.min(1000)) / 1000;
         let features = self.rows.features();
         DataFacts {
             schema: self.fingerprint.clone(),
             features: features.iter().map(|f| f.name.clone()).collect(),
             widths: features.iter().map(|f| f.columns.len()).collect(),
-            training_rows: rows - rows * u64::from(holdout_permille.min(1000)) / 1000,
+            training_rows: rows - held_out,
+            held_out: (holdout_permille > 0).then_some(held_out),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::ledger::{Ledger, LedgerError};
 use crate::listener::ConnectionLimits;
 use crate::metrics::Metrics;
 use crate::policy::Policy;
-use crate::provider_data::{DataError, ProviderData};
+use crate::provider_data::ProviderData;
 use crate::session::SessionLimits;
 use crate::stop::{StopSwitch, stop_on_signals};
 use crate::trust::{Trust, TrustError};
@@ -35,9 +35,9 @@ pub enum ServeError {
     /// The peers cannot be recognised.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// The rows cannot be used.
-    #[error(transparent)]
-    Data(#[from] DataError),
+    /// The rows cannot be used. Without the value that is at fault: this goes to logs.
+    #[error("{0}")]
+    Data(String),
     /// The ledger cannot be used.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -93,7 +93,7 @@ fn house(
     clock: &Arc<dyn Clock>,
     metrics: &Arc<Metrics>,
 ) -> Result<TrainingHouse, ServeError> {
-    let data = ProviderData::load(config)?;
+    let data = ProviderData::load(config).map_err(|e| ServeError::Data(e.for_logs()))?;
     for words in data.warnings() {
         tracing::warn!(words, "data");
     }
@@ -105,12 +105,13 @@ fn house(
             Randomness::seeded(reproducible.seed).party(reproducible.party.as_str())
         }
     };
+    let ledger = Ledger::open(&config.ledger_path(), Arc::clone(clock))?;
     let house = TrainingHouse {
         policy: Policy::new(config),
         data,
-        ledger: Ledger::open(&config.ledger_path(), Arc::clone(clock))?,
+        row_secret: row_secret(&config.store.join("row-order.key"), &ledger)?,
+        ledger,
         identity: identity.signing_key().clone(),
-        row_secret: row_secret(&config.store.join("row-order.key"))?,
         randomness,
         metrics: Arc::clone(metrics),
     };
@@ -118,7 +119,8 @@ fn house(
     Ok(house)
 }
 
-fn create_store(folder: &Path) -> Result<(), ServeError> {
+/// Makes the folder of ledger and secrets, for its owner only.
+pub(crate) fn create_store(folder: &Path) -> Result<(), ServeError> {
     use std::os::unix::fs::DirBuilderExt;
     let mut builder = std::fs::DirBuilder::new();
     let created = builder.recursive(true).mode(0o700).create(folder);
@@ -128,12 +130,17 @@ fn create_store(folder: &Path) -> Result<(), ServeError> {
     })
 }
 
-/// The secret that orders the rows of jobs; made at the first start.
-fn row_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, ServeError> {
+/// The secret that orders the rows of jobs; made at the first start. Without it an open job would
+/// go on with other rows than it began with.
+fn row_secret(path: &Path, ledger: &Ledger) -> Result<Zeroizing<[u8; 32]>, ServeError> {
     let store = |cause| ServeError::Store {
         path: path.to_owned(),
         cause,
     };
+    if !path.exists() && ledger.has_open_jobs()? {
+        let words = "missing beside a ledger with open jobs; restore it from a backup";
+        return Err(store(std::io::Error::other(words)));
+    }
     let mut fresh = Zeroizing::new([0; 32]);
     Randomness::from_os()
         .fork("row order", 0)?
@@ -141,6 +148,10 @@ fn row_secret(path: &Path) -> Result<Zeroizing<[u8; 32]>, ServeError> {
     match files::create_secret(path, fresh.as_ref()) {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(store(e)),
         _ => {}
+    }
+    if !files::is_private(path).map_err(store)? {
+        let words = "can be read by others; run `chmod 600` on it";
+        return Err(store(std::io::Error::other(words)));
     }
     let stored = Zeroizing::new(files::read_bounded(path, 32).map_err(store)?);
     let length = || {

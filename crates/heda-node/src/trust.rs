@@ -6,6 +6,7 @@
 //! the handshake, which rustls verifies with the algorithms of its provider.
 
 use crate::clock::{Clock, Timestamp};
+use crate::dates::validity;
 use crate::fingerprint::Fingerprint;
 use crate::identity::{Identity, IdentityError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -225,16 +226,35 @@ fn carries(certificate: &ParsedCertificate<'_>, name: &str) -> bool {
     ServerName::try_from(name).is_ok_and(|name| verify_server_name(certificate, &name).is_ok())
 }
 
-/// Whether an own certificate is within its dates; `None` for one that an authority signed.
-pub fn own_certificate_is_current(identity: &Identity, at: Timestamp) -> Option<bool> {
-    let trust = Trust::new(vec![TrustedPeer {
-        label: "self".into(),
-        recognition: Recognition::Fingerprint(identity.fingerprint()),
-    }])
-    .ok()?;
-    let now = UnixTime::since_unix_epoch(Duration::from_secs(at.0));
-    let leaf = identity.chain().first()?;
-    (identity.chain().len() == 1).then(|| trust.identify(leaf, &[], now, ShownBy::Server).is_ok())
+/// What a party should know about its own certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnCertificate {
+    /// First second of its validity.
+    pub begins: Timestamp,
+    /// Last second of its validity.
+    pub ends: Timestamp,
+    /// Whether it is its own issuer: then we can renew it ourselves, and only then do peers that
+    /// have our fingerprint accept it.
+    pub self_signed: bool,
+}
+
+impl OwnCertificate {
+    /// Reads the certificate of an identity; none if it has no dates.
+    pub fn of(identity: &Identity) -> Option<Self> {
+        let leaf = identity.chain().first()?;
+        let (begins, ends) = validity(leaf)?;
+        let trust = Trust::new(vec![TrustedPeer {
+            label: "self".into(),
+            recognition: Recognition::Fingerprint(identity.fingerprint()),
+        }]);
+        let then = UnixTime::since_unix_epoch(Duration::from_secs(begins.0));
+        let identified = trust.ok()?.identify(leaf, &[], then, ShownBy::Server);
+        Some(Self {
+            begins,
+            ends,
+            self_signed: identified.is_ok(),
+        })
+    }
 }
 
 fn refusal(error: TrustError) -> rustls::Error {

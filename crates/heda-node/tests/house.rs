@@ -100,7 +100,7 @@ impl House {
 
     fn budget(&self) -> BudgetReport {
         let total = self.config().limits.epsilon_total.unwrap();
-        self.ledger().budget(DATA_SET, total).unwrap()
+        self.ledger().budget(DATA_SET, Some(total)).unwrap()
     }
 
     fn jobs(&self) -> Vec<JobReport> {
@@ -444,6 +444,26 @@ fn a_data_user_is_held_to_its_columns_and_to_nothing_else() {
 }
 
 #[test]
+fn what_the_job_itself_refuses_costs_nothing_and_is_noted_as_well() {
+    let engines = "engines = [\"lookup\", \"paper\"]\nepsilon_total = 1\niterations_per_day = 100";
+    let house = House::new(engines);
+    let daemon = house.serve();
+    let user = User::new(house.users[0].clone());
+    let mut proposal = house.proposal(1, "0.25");
+    (proposal.engine, proposal.loss) = (Engine::Paper, LossKind::Ridge);
+    let refused = visit(&user, &daemon, &proposal, Until::Release).unwrap_err();
+    assert!(
+        refused.to_string().contains("use engine lookup"),
+        "{refused}"
+    );
+    settled(&daemon);
+    assert_eq!(house.budget().epsilon_spent, "0");
+    let reasons = house.ledger().status(DATA_SET).unwrap().refusals;
+    assert_eq!(reasons.len(), 1);
+    assert!(reasons[0].reason.contains("use engine lookup"));
+}
+
+#[test]
 fn what_left_is_counted_before_and_after_an_interruption() {
     let house = House::new("iterations_per_day = 1000\nevaluations_per_model = 2");
     let daemon = house.serve();
@@ -466,7 +486,13 @@ fn what_left_is_counted_before_and_after_an_interruption() {
     assert_eq!(counts(), (4, 1, "finished".into()));
     // A data user that lost its result may have it evaluated again, but not for ever; and a
     // finished job is not trained again.
-    let last = keeping.kept.clone();
+    let kept = keeping.kept.clone();
+    train(&user, &daemon, &spec, &mut keeping, kept.clone()).unwrap();
+    assert_eq!(counts(), (4, 1, "finished".into()));
+    let last = kept.map(|kept| Checkpoint {
+        histograms: Vec::new(),
+        ..kept
+    });
     train(&user, &daemon, &spec, &mut keeping, last.clone()).unwrap();
     let refused = train(&user, &daemon, &spec, &mut keeping, last).unwrap_err();
     assert!(

@@ -9,7 +9,7 @@ use heda_node::client::ConnectError;
 use heda_node::clock::{ManualClock, Timestamp};
 use heda_node::listener::ConnectionLimits;
 use heda_node::session::SessionLimits;
-use heda_node::trust::{Recognition, TrustedPeer};
+use heda_node::trust::{OwnCertificate, Recognition, TrustedPeer};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -187,6 +187,15 @@ mod authority {
             },
         }
     }
+}
+
+#[test]
+fn a_certificate_of_an_authority_is_told_from_a_self_signed_one() {
+    use authority::{authority, certified};
+    let own = OwnCertificate::of(&certified("provider.example", &authority())).unwrap();
+    assert!(!own.self_signed && own.begins < own.ends, "{own:?}");
+    let own = OwnCertificate::of(&identity("provider.example")).unwrap();
+    assert!(own.self_signed && own.begins < own.ends, "{own:?}");
 }
 
 #[test]

@@ -11,11 +11,16 @@ mod report;
 mod summary;
 
 use clap::Parser;
+use failure::{Failure, Kind};
+use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let arguments = commands::Arguments::parse();
-    match commands::run(arguments) {
+    // A panic has said where it was; its exit code is that of any other defect.
+    let done = std::panic::catch_unwind(AssertUnwindSafe(|| commands::run(arguments)));
+    let done = done.unwrap_or_else(|_| Err(Failure::new(Kind::Bug, "stopped by a defect")));
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("heda: {failure}");

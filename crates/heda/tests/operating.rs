@@ -5,6 +5,7 @@
 mod parties;
 
 use parties::*;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
@@ -293,6 +294,17 @@ fn check_finds_what_is_wrong_and_says_how_to_put_it_right() {
     let home = world.root().join("hospital-a");
     let check = ["provider", "check", "--config", "provider.toml"];
     assert!(good(&check, &home).contains("rows fit the schema"));
+    let store = std::fs::metadata(home.join("store")).unwrap();
+    assert_eq!(store.permissions().mode() & 0o777, 0o700);
+    let path = home.join("provider.toml");
+    let config = std::fs::read_to_string(&path).unwrap();
+    let held = config.replacen("[[allow]]", "[[allow]]\ncolumns = [\"mitosis\"]", 1);
+    std::fs::write(&path, held).unwrap();
+    let misspelt = run(&check, &home);
+    assert_eq!(misspelt.status.code(), Some(2));
+    let text = String::from_utf8(misspelt.stdout).unwrap();
+    assert!(text.contains("the column \"mitosis\""), "{text}");
+    std::fs::write(&path, config).unwrap();
     let opened = std::process::Command::new("chmod")
         .args(["644", "identity/key.pem"])
         .current_dir(&home)
@@ -306,6 +318,28 @@ fn check_finds_what_is_wrong_and_says_how_to_put_it_right() {
     assert!(
         text.lines().any(|line| line.starts_with("BAD   data")),
         "{text}"
+    );
+}
+
+#[test]
+fn a_value_that_does_not_fit_is_shown_by_check_and_kept_from_the_log() {
+    let world = World::new(&Wishes::default());
+    let home = world.root().join("hospital-a");
+    let path = home.join("biopsies.csv");
+    let rows = std::fs::read_to_string(&path).unwrap();
+    let (header, rest) = rows.split_once('\n').unwrap();
+    let (first, rest) = rest.split_once('\n').unwrap();
+    let wrong = first.replacen(first.split(',').next().unwrap(), "4711", 1);
+    std::fs::write(&path, format!("{header}\n{wrong}\n{rest}")).unwrap();
+    let command = |name| run(&["provider", name, "--config", "provider.toml"], &home);
+    let checked = command("check");
+    assert!(words(&checked).contains("4711") || checked.stdout.windows(4).any(|w| w == b"4711"));
+    let served = command("serve");
+    assert_eq!(served.status.code(), Some(2));
+    let log = words(&served);
+    assert!(
+        log.contains("line 2, column") && !log.contains("4711"),
+        "{log}"
     );
 }
 

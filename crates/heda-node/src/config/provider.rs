@@ -106,6 +106,9 @@ pub struct LimitsConfig {
     pub epsilon_total: Option<Epsilon>,
     /// The fewest rows that an iteration may be about.
     pub rows_per_batch_min: NonZeroU64,
+    /// The fewest rows that may be held out for evaluation, if any are.
+    #[serde(default = "default_held_out")]
+    pub held_out_rows_min: NonZeroU64,
     /// Iterations in one job.
     pub iterations_per_job: NonZeroU64,
     /// Iterations on one day, by everybody together.
@@ -143,6 +146,10 @@ fn default_engines() -> Vec<String> {
 
 fn default_mechanisms() -> Vec<Mechanism> {
     vec![Mechanism::Laplace]
+}
+
+fn default_held_out() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add(19)
 }
 
 fn default_evaluations() -> NonZeroU64 {

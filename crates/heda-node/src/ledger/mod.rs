@@ -92,7 +92,7 @@ pub enum LedgerError {
     /// accident.
     #[error("job {0} belongs to another data user")]
     Taken(String),
-    /// A job that was never opened, or is over.
+    /// A job that was never opened, or has finished.
     #[error("job {0} is not open")]
     NotOpen(String),
     /// The job had all its iterations.
@@ -183,15 +183,6 @@ pub enum Purchase {
     Stored(Vec<u8>),
 }
 
-/// How a job ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum JobEnd {
-    /// With a model.
-    Finished,
-    /// Without one, for good.
-    Failed,
-}
-
 /// The ledger, open for writing.
 #[derive(Debug)]
 pub struct Ledger {
@@ -251,21 +242,18 @@ impl Ledger {
     /// Opens a job, or finds it open on the same terms. Returns the iterations it has had.
     pub fn open_job(&self, job: &JobKey, terms: &JobTerms) -> Result<u64, LedgerError> {
         self.change(|change, now| {
-            let known: Option<(String, String, u64)> = change
+            let known: Option<(String, u64)> = change
                 .query_row(
-                    "SELECT terms, state, iterations FROM jobs WHERE peer = ?1 AND id = ?2",
+                    "SELECT terms, iterations FROM jobs WHERE peer = ?1 AND id = ?2",
                     params![job.peer.to_string(), job.id],
-                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+                    |row| Ok((row.get(0)?, row.get(1)?)),
                 )
                 .optional()?;
             match known {
-                Some((request, ..)) if request != terms.request => {
+                Some((request, _)) if request != terms.request => {
                     Err(LedgerError::OtherTerms(job.id.clone()))
                 }
-                Some((_, state, _)) if state == "failed" => {
-                    Err(LedgerError::NotOpen(job.id.clone()))
-                }
-                Some((_, _, iterations)) => Ok(iterations),
+                Some((_, iterations)) => Ok(iterations),
                 None if taken(change, job)? => Err(LedgerError::Taken(job.id.clone())),
                 None => insert_job(change, job, terms, now).map(|()| 0),
             }
@@ -315,7 +303,7 @@ impl Ledger {
             let count: Option<u64> = change
                 .query_row(
                     "UPDATE jobs SET evaluations = evaluations + 1
-                     WHERE peer = ?1 AND id = ?2 AND state <> 'failed' RETURNING evaluations",
+                     WHERE peer = ?1 AND id = ?2 RETURNING evaluations",
                     params![job.peer.to_string(), job.id],
                     |row| row.get(0),
                 )
@@ -381,16 +369,12 @@ impl Ledger {
         })
     }
 
-    /// Ends a job.
-    pub fn end_job(&self, job: &JobKey, end: JobEnd) -> Result<(), LedgerError> {
-        let state = match end {
-            JobEnd::Finished => "finished",
-            JobEnd::Failed => "failed",
-        };
+    /// Notes that a job came to its end.
+    pub fn finish_job(&self, job: &JobKey) -> Result<(), LedgerError> {
         self.change(|change, now| {
             change.execute(
-                "UPDATE jobs SET state = ?3, ended = ?4 WHERE peer = ?1 AND id = ?2",
-                params![job.peer.to_string(), job.id, state, now.0],
+                "UPDATE jobs SET state = 'finished', ended = ?3 WHERE peer = ?1 AND id = ?2",
+                params![job.peer.to_string(), job.id, now.0],
             )?;
             Ok(())
         })
@@ -398,7 +382,9 @@ impl Ledger {
 
     /// Notes that something was refused, and why.
     pub fn refuse(&self, job: &JobKey, label: &str, reason: &str) -> Result<(), LedgerError> {
-        let reason: String = reason.chars().take(2000).collect();
+        // Part of it may be the data user's words: they stay on their line.
+        let plain = |c: char| if c.is_control() { ' ' } else { c };
+        let reason: String = reason.chars().take(2000).map(plain).collect();
         self.change(|change, now| {
             change.execute(
                 "INSERT INTO refusals (at, peer, label, job, reason) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -410,8 +396,20 @@ impl Ledger {
 
     /// The day that limits count by: today, or the latest day ever seen if the clock went back.
     pub fn today(&self) -> Result<Day, LedgerError> {
-        self.change(|_, now| Ok(now.day()))
+        Ok(latest(&self.connection(), self.clock.now())?.day())
     }
+
+    /// Whether there is a job that can be resumed.
+    pub fn has_open_jobs(&self) -> Result<bool, LedgerError> {
+        let open = "SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'open')";
+        Ok(self.connection().query_row(open, [], |row| row.get(0))?)
+    }
+}
+
+/// The time by which limits count, without writing it down.
+fn latest(connection: &Connection, now: Timestamp) -> Result<Timestamp, LedgerError> {
+    let seen = connection.query_row("SELECT seen FROM clock", [], |row| row.get(0))?;
+    Ok(Timestamp(now.0.max(seen)))
 }
 
 /// A clock that goes back would give a day's iterations twice: time in the ledger never does.

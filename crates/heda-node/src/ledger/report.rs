@@ -1,6 +1,6 @@
 //! What the ledger says, for `provider status` and `provider budget`.
 
-use super::{LEDGER_VERSION, Ledger, LedgerError, decimal, schema, spent_billionths};
+use super::{LEDGER_VERSION, Ledger, LedgerError, decimal, latest, schema, spent_billionths};
 use crate::clock::{Day, Timestamp};
 use crate::files;
 use heda_dp::account::Charge;
@@ -29,7 +29,7 @@ pub struct ReleaseReport {
 pub struct BudgetReport {
     /// The data set.
     pub data_set: String,
-    /// ε that may be spent in all, as a decimal.
+    /// ε that may be spent in all, as a decimal; 0 if nothing may be published.
     pub epsilon_total: String,
     /// ε that is spent, as a decimal.
     pub epsilon_spent: String,
@@ -56,7 +56,7 @@ pub struct JobReport {
     pub opened: Timestamp,
     /// When it ended, if it did.
     pub ended: Option<Timestamp>,
-    /// `open`, `finished` or `failed`.
+    /// `open` or `finished`.
     pub state: String,
     /// Iterations whose results left.
     pub iterations: u64,
@@ -130,25 +130,33 @@ impl LedgerReader {
     }
 
     /// The budget of a data set.
-    pub fn budget(&self, data_set: &str, total: Epsilon) -> Result<BudgetReport, LedgerError> {
+    pub fn budget(
+        &self,
+        data_set: &str,
+        total: Option<Epsilon>,
+    ) -> Result<BudgetReport, LedgerError> {
         budget(&self.0, data_set, total)
     }
 
     /// Jobs and refusals.
-    pub fn status(&self, data_set: &str) -> Result<StatusReport, LedgerError> {
-        status(&self.0, data_set)
+    pub fn status(&self, data_set: &str, now: Timestamp) -> Result<StatusReport, LedgerError> {
+        status(&self.0, data_set, now)
     }
 }
 
 impl Ledger {
     /// The budget of a data set.
-    pub fn budget(&self, data_set: &str, total: Epsilon) -> Result<BudgetReport, LedgerError> {
+    pub fn budget(
+        &self,
+        data_set: &str,
+        total: Option<Epsilon>,
+    ) -> Result<BudgetReport, LedgerError> {
         budget(&self.connection(), data_set, total)
     }
 
     /// Jobs and refusals.
     pub fn status(&self, data_set: &str) -> Result<StatusReport, LedgerError> {
-        status(&self.connection(), data_set)
+        status(&self.connection(), data_set, self.clock.now())
     }
 
     /// ε spent on a data set, in billionths.
@@ -160,8 +168,9 @@ impl Ledger {
 fn budget(
     connection: &Connection,
     data_set: &str,
-    total: Epsilon,
+    total: Option<Epsilon>,
 ) -> Result<BudgetReport, LedgerError> {
+    let total = total.map_or(0, Epsilon::billionths);
     let spent = spent_billionths(connection, data_set)?;
     let mut query = connection.prepare(
         "SELECT peer, job, paid, charge, hex(sha256) FROM releases WHERE data_set = ?1
@@ -186,16 +195,19 @@ fn budget(
     });
     Ok(BudgetReport {
         data_set: data_set.to_owned(),
-        epsilon_total: total.to_string(),
+        epsilon_total: decimal(total),
         epsilon_spent: decimal(spent),
-        epsilon_left: decimal(total.billionths().saturating_sub(spent)),
+        epsilon_left: decimal(total.saturating_sub(spent)),
         releases: releases.collect::<Result<_, LedgerError>>()?,
     })
 }
 
-fn status(connection: &Connection, data_set: &str) -> Result<StatusReport, LedgerError> {
-    let seen = connection.query_row("SELECT seen FROM clock", [], |row| row.get(0))?;
-    let day = Timestamp(seen).day();
+fn status(
+    connection: &Connection,
+    data_set: &str,
+    now: Timestamp,
+) -> Result<StatusReport, LedgerError> {
+    let day = latest(connection, now)?.day();
     let iterations_today = connection.query_row(
         "SELECT coalesce(sum(iterations), 0) FROM days WHERE day = ?1 AND data_set = ?2",
         params![day.0, data_set],

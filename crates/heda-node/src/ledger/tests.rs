@@ -88,7 +88,7 @@ fn a_release_is_paid_once_stored_and_served_again() {
     };
     assert_eq!(content, b"noisy");
     assert_eq!(spent(&ledger), 300_000_000);
-    let report = ledger.budget("ward", epsilon("1")).unwrap();
+    let report = ledger.budget("ward", Some(epsilon("1"))).unwrap();
     assert_eq!(report.epsilon_left, "0.7");
     let [release] = report.releases.as_slice() else {
         panic!("one release");
@@ -172,9 +172,11 @@ fn a_job_keeps_its_terms() {
     };
     let taken = ledger.open_job(&theirs, &terms("same"));
     assert!(matches!(taken, Err(LedgerError::Taken(_))), "{taken:?}");
-    ledger.end_job(&key("a"), JobEnd::Failed).unwrap();
-    let failed = ledger.open_job(&key("a"), &terms("same"));
-    assert!(matches!(failed, Err(LedgerError::NotOpen(_))));
+    assert!(ledger.has_open_jobs().unwrap());
+    ledger.finish_job(&key("a")).unwrap();
+    assert!(!ledger.has_open_jobs().unwrap());
+    let bought = ledger.buy(&key("a"), "ward", charge("0.1", 1), epsilon("1"));
+    assert!(matches!(bought, Err(LedgerError::NotOpen(_))));
     let unknown = ledger.buy(&key("z"), "ward", charge("0.1", 1), epsilon("1"));
     assert!(matches!(unknown, Err(LedgerError::NotOpen(_))));
 }
@@ -206,7 +208,7 @@ fn evaluations_are_limited_and_may_be_repeated_after_the_end() {
     let bench = Bench::new();
     let ledger = bench.with_job("a");
     ledger.count_evaluation(&key("a"), 2).unwrap();
-    ledger.end_job(&key("a"), JobEnd::Finished).unwrap();
+    ledger.finish_job(&key("a")).unwrap();
     ledger.count_evaluation(&key("a"), 2).unwrap();
     let third = ledger.count_evaluation(&key("a"), 2);
     assert!(matches!(third, Err(LedgerError::JobEvaluations { .. })));
@@ -251,6 +253,12 @@ fn a_clock_that_goes_back_gives_nothing_back() {
     bench.clock.set(Timestamp(START.0 - 3 * DAY));
     assert!(matches!(count(), Err(LedgerError::DayIterations(1))));
     assert_eq!(ledger.today().unwrap(), START.day());
+    // Looking ahead is not having been there.
+    bench.clock.set(Timestamp(START.0 + 50 * DAY));
+    assert!(ledger.today().unwrap() > START.day());
+    assert_eq!(ledger.status("ward").unwrap().iterations_today, 0);
+    bench.clock.set(Timestamp(START.0 - 3 * DAY));
+    assert_eq!(ledger.today().unwrap(), START.day());
     // The refused one was rolled back as a whole.
     let status = ledger.status("ward").unwrap();
     assert_eq!((status.iterations_today, status.jobs[0].iterations), (1, 1));
@@ -280,7 +288,7 @@ fn a_full_disk_spends_nothing_and_releases_nothing() {
     assert!(matches!(stored, Err(LedgerError::DiskFull)), "{stored:?}");
     drop(ledger);
     let ledger = bench.ledger();
-    let report = ledger.budget("ward", epsilon("1")).unwrap();
+    let report = ledger.budget("ward", Some(epsilon("1"))).unwrap();
     assert_eq!(report.releases[0].sha256, None);
     ledger.store_release(&key("a"), &content).unwrap();
 }
@@ -289,13 +297,14 @@ fn a_full_disk_spends_nothing_and_releases_nothing() {
 fn refusals_are_listed_newest_first() {
     let bench = Bench::new();
     let ledger = bench.ledger();
-    for reason in ["first", "second"] {
+    for reason in ["first", "second\n\u{1b}[2Kline"] {
         ledger.refuse(&key("a"), "user", reason).unwrap();
     }
     let reader = LedgerReader::open(&bench.path()).unwrap();
-    let refusals = reader.status("ward").unwrap().refusals;
+    let refusals = reader.status("ward", START).unwrap().refusals;
     let reasons: Vec<_> = refusals.iter().map(|r| r.reason.as_str()).collect();
-    assert_eq!(reasons, ["second", "first"]);
+    // What a data user wrote stays on its line.
+    assert_eq!(reasons, ["second  [2Kline", "first"]);
 }
 
 #[test]
@@ -390,8 +399,8 @@ fn a_copy_is_whole_private_and_does_not_replace_anything() {
     let copied = LedgerReader::open(&copy).unwrap();
     let total = epsilon("1");
     assert_eq!(
-        copied.budget("ward", total).unwrap(),
-        reader.budget("ward", total).unwrap()
+        copied.budget("ward", Some(total)).unwrap(),
+        reader.budget("ward", Some(total)).unwrap()
     );
 }
 
@@ -478,7 +487,7 @@ fn a_process_killed_in_the_middle_leaves_whole_entries() {
         child.kill().unwrap();
         child.wait().unwrap();
         let ledger = bench.ledger();
-        let report = ledger.budget("ward", epsilon("1.55")).unwrap();
+        let report = ledger.budget("ward", Some(epsilon("1.55"))).unwrap();
         let sum: u64 = report
             .releases
             .iter()

@@ -155,6 +155,10 @@ impl Policy {
         if rows < least {
             reasons.push(Reason::Batch { asked: rows, least });
         }
+        let least = limits.held_out_rows_min.get();
+        if let Some(rows) = facts.held_out.filter(|rows| *rows < least) {
+            reasons.push(Reason::HeldOut { rows, least });
+        }
         let (asked, most) = (request.iterations, limits.iterations_per_job.get());
         if asked > most || asked == 0 {
             reasons.push(Reason::Iterations { asked, most });

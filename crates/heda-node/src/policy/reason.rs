@@ -72,6 +72,17 @@ pub enum Reason {
         /// Allowed; zero when nothing may be published.
         allowed: String,
     },
+    /// So few held-out rows that an evaluation is about few people.
+    #[error(
+        "{rows} rows would be held out, this provider wants at least {least} or none; hold out a \
+         larger share"
+    )]
+    HeldOut {
+        /// There would be.
+        rows: u64,
+        /// The limit.
+        least: u64,
+    },
     /// Batches so small that a gradient is about few people.
     #[error("{asked} rows in a batch, this provider wants at least {least}")]
     Batch {

@@ -18,6 +18,8 @@ pub struct DataFacts {
     pub widths: Vec<usize>,
     /// Rows for training.
     pub training_rows: u64,
+    /// Rows that are held out, if a share of them is to be.
+    pub held_out: Option<u64>,
 }
 
 /// Which features are published, as far as it is known.

@@ -26,6 +26,7 @@ fn facts() -> DataFacts {
         features: vec!["age".into(), "ward".into(), "marker".into()],
         widths: vec![1, 4, 1],
         training_rows: 500,
+        held_out: Some(100),
     }
 }
 
@@ -57,6 +58,27 @@ fn refused(change: impl FnOnce(&mut JobRequest)) -> Vec<Reason> {
     change(&mut asked);
     let verdict = policy().evaluate(&peer("user"), &facts(), &asked);
     verdict.unwrap_err().reasons
+}
+
+#[test]
+fn few_held_out_rows_are_refused_and_none_are_fine() {
+    for (held_out, allowed) in [
+        (None, true),
+        (Some(20), true),
+        (Some(19), false),
+        (Some(0), false),
+    ] {
+        let facts = DataFacts {
+            held_out,
+            ..facts()
+        };
+        let verdict = policy().evaluate(&peer("user"), &facts, &request());
+        assert_eq!(verdict.is_ok(), allowed, "{held_out:?}");
+        if let Err(refusal) = verdict {
+            let words = refusal.to_string();
+            assert!(words.contains("at least 20 or none"), "{words}");
+        }
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use heda_crypto::random::Randomness;
 use heda_node::clock::{Clock, SystemClock};
 use heda_node::fingerprint::Fingerprint;
 use heda_node::identity::{Identity, IdentityError};
+use heda_node::trust::OwnCertificate;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -73,6 +74,12 @@ fn create(arguments: &Init, validity: Duration) -> Result<Identity, Failure> {
 
 fn renew(arguments: &Init, validity: Duration) -> Result<Identity, Failure> {
     let identity = Identity::load(&arguments.out).map_err(failure)?;
+    if OwnCertificate::of(&identity).is_some_and(|own| !own.self_signed) {
+        return Err(Failure::input(
+            "the certificate was signed by an authority, and peers that trust it would refuse one \
+             that is self-signed; have the authority sign request.pem again",
+        ));
+    }
     let renewed = identity
         .renewed(&arguments.name, SystemClock.now(), validity)
         .map_err(failure)?;

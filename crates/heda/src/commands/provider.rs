@@ -3,6 +3,7 @@
 use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
+use heda_learn::schema::Schema;
 use heda_node::backup::backup;
 use heda_node::check::{Finding, Verdict, check};
 use heda_node::clock::{Clock, SystemClock};
@@ -175,7 +176,22 @@ fn run_preview(arguments: &Preview) -> Result<(), Failure> {
     };
     let own = heda_node::identity::Identity::load(&config.identity).map_err(Failure::input)?;
     let facts = data.facts(job.holdout_permille());
-    let request = job.request(&facts, own.fingerprint());
+    let mut request = job.request(&facts, own.fingerprint());
+    // One model a class, or one for two classes.
+    request.iterations *= match data.dataset().classes().len() as u64 {
+        2 => 1,
+        classes => classes,
+    };
+    if let Ok(schema) = Schema::read(&job.schema) {
+        request.schema = schema.fingerprint().to_string();
+    }
+    if job.data_set != config.data_set {
+        let words = format!(
+            "the job asks for the data set {}, this provider has {}",
+            job.data_set, config.data_set
+        );
+        return Err(Failure::new(Kind::Refused, words));
+    }
     let policy = Policy::new(&config);
     output::print_text(&policy.preview(&peer, &facts, &request))?;
     match policy.evaluate(&peer, &facts, &request) {
@@ -202,7 +218,7 @@ fn ledger_failure(error: LedgerError) -> Failure {
 fn run_status(arguments: &Query) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
     let status = reader(&config)?
-        .status(config.data_set.as_str())
+        .status(config.data_set.as_str(), SystemClock.now())
         .map_err(ledger_failure)?;
     if arguments.json {
         return output::print_json(&status);
@@ -237,12 +253,9 @@ fn status_text(status: &StatusReport) -> String {
 
 fn run_budget(arguments: &Query) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
-    let total = config
-        .limits
-        .epsilon_total
-        .ok_or_else(|| Failure::input("no epsilon_total: this provider publishes nothing"))?;
+    // Without a budget nothing is published any more; what was published stays on the books.
     let budget = reader(&config)?
-        .budget(config.data_set.as_str(), total)
+        .budget(config.data_set.as_str(), config.limits.epsilon_total)
         .map_err(ledger_failure)?;
     if arguments.json {
         return output::print_json(&budget);

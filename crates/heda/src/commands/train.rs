@@ -70,11 +70,12 @@ pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
     let model = model(&config, &schema, &outcome, &trained)?;
     let model_path = arguments.out.join("model.json");
     output::write_whole(&model_path, model.to_json().as_bytes())?;
-    state.finish().map_err(Failure::input)?;
     trained.summary.model_path = Some(model_path);
     let report_path = arguments.out.join("report.html");
     let page = report::html(&trained.summary, &model, &report::command_line());
     output::write_whole(&report_path, page.as_bytes())?;
+    // Last: as long as there is a checkpoint, nothing has to be asked for again.
+    state.finish().map_err(Failure::input)?;
     trained.summary.report_path = Some(report_path);
     match arguments.json {
         true => output::print_json(&trained),
