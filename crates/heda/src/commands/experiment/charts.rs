@@ -10,7 +10,7 @@ use std::path::Path;
 /// All pictures.
 pub(super) fn draw(folder: &Path) -> Result<(), Failure> {
     let sheet = Sheet::open(folder, &RUNS)?;
-    let rows = sheet.rows();
+    let rows = sheet.rows().with("coding", "paper");
     accuracy(&rows).write(folder, "figure7-accuracy")?;
     for engine in ["lookup", "paper"] {
         time(&rows, engine).write(folder, &format!("figure7-time-{engine}"))?;
@@ -137,7 +137,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut sheet = Sheet::open(folder.path(), &RUNS).unwrap();
         for (iota, split, accuracy) in [("1", "0", "0.5"), ("2", "0", "0.75"), ("2", "1", "1")] {
-            let mut row = ["lookup", "car", "9", "laplace", iota, split, "6", accuracy].to_vec();
+            let mut row = [
+                "lookup", "car", "paper", "9", "laplace", iota, split, "6", accuracy,
+            ]
+            .to_vec();
             row.resize(RUNS.columns.len(), "1");
             let row = row.into_iter().map(str::to_owned).collect();
             sheet.add(1, "-", vec![row]).unwrap();

@@ -4,14 +4,13 @@
 //! again until one is left, and the clear-text oracle is trained and tested each time. A good
 //! ranking keeps the accuracy high for long. Random 80/20 splits, paper coding.
 
+use super::clear::oracle_accuracy;
 use super::sheet::{Layout, Rows, Sheet, load};
 use super::{Options, data_set};
 use crate::failure::Failure;
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
-use heda_learn::metrics::Confusion;
-use heda_learn::oracle::{self, TrainConfig};
 use heda_learn::score::{Method, Scorable, Scores};
 use heda_learn::split::Split;
 use rayon::prelude::*;
@@ -113,8 +112,11 @@ fn one_split(data: &Dataset, seed: u64, split: u64) -> Result<Vec<Removal>, Fail
         .collect();
     let accuracies: BTreeMap<BTreeSet<usize>, f64> = wanted
         .into_par_iter()
-        .map(|features| accuracy(&train, &test, &features).map(|accuracy| (features, accuracy)))
-        .collect::<Result<_, _>>()?;
+        .map(|features| {
+            let accuracy = oracle_accuracy(&train, &test, features.iter().copied())?;
+            Ok((features, accuracy))
+        })
+        .collect::<Result<_, Failure>>()?;
     let removal = |order: &Vec<usize>| Removal {
         order: order.clone(),
         accuracies: (0..order.len())
@@ -122,24 +124,6 @@ fn one_split(data: &Dataset, seed: u64, split: u64) -> Result<Vec<Removal>, Fail
             .collect(),
     };
     Ok(orders.iter().map(removal).collect())
-}
-
-/// Share of test rows that the oracle gets right with these features only.
-fn accuracy(train: &Dataset, test: &Dataset, features: &BTreeSet<usize>) -> Result<f64, Failure> {
-    let chosen: Vec<usize> = features.iter().copied().collect();
-    let (train, test) = (
-        train.select_features(&chosen),
-        test.select_features(&chosen),
-    );
-    let config = TrainConfig::logistic(train.rows());
-    let fit = oracle::train(&train, 1, &config).map_err(Failure::input)?;
-    let pairs = (0..test.rows()).map(|row| {
-        let positive = oracle::score(&fit.beta, test.row(row)) > 0.0;
-        (test.labels()[row], u32::from(positive))
-    });
-    Confusion::new(test.classes().len(), pairs)
-        .accuracy()
-        .ok_or_else(|| Failure::input("no rows are held out"))
 }
 
 /// The figure, from the file alone.

@@ -4,11 +4,13 @@ mod attacks;
 mod audit;
 mod blocks;
 mod charts;
+mod clear;
 mod clock;
 mod document;
 mod features;
 mod growth;
 mod printed;
+mod rate;
 mod release;
 mod sheet;
 mod training;
@@ -42,6 +44,8 @@ pub(crate) enum Experiment {
     Table3(Options),
     /// How time grows with encrypted features and with rows
     Growth(Options),
+    /// Learning rates for engine paper, compared in clear
+    Rate(Options),
     /// Attacks on what the parties saw: they succeed against engine paper, not against lookup
     Attacks(Options),
     /// Claimed epsilons against what an audit can refute
@@ -78,6 +82,7 @@ pub(crate) fn run(experiment: &Experiment) -> Result<(), Failure> {
         | Experiment::Tradeoff(options)
         | Experiment::Table3(options)
         | Experiment::Growth(options)
+        | Experiment::Rate(options)
         | Experiment::Attacks(options)
         | Experiment::Audit(options)
         | Experiment::All(options) => options,
@@ -89,6 +94,7 @@ pub(crate) fn run(experiment: &Experiment) -> Result<(), Failure> {
         Experiment::Tradeoff(_) => tradeoff(options)?,
         Experiment::Table3(_) => table3(options)?,
         Experiment::Growth(_) => growth::run(options)?,
+        Experiment::Rate(_) => rate::run(options)?,
         Experiment::Attacks(_) => attacks::run(options)?,
         Experiment::Audit(_) => audit::run(options)?,
         _ => all(options)?,
@@ -112,6 +118,7 @@ fn all(options: &Options) -> Result<(), Failure> {
     release::run(options, Measure::SquaredErrors)?;
     release::run(options, Measure::Linkage)?;
     features::run(options)?;
+    rate::run(options)?;
     growth::run(options)?;
     table3(options)?;
     tradeoff(options)

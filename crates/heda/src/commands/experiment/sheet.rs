@@ -151,6 +151,11 @@ impl<'a> Rows<'a> {
         found.unwrap_or(usize::MAX)
     }
 
+    /// Whether there is such a column.
+    pub(super) fn has(&self, column: &str) -> bool {
+        self.header.contains(&column)
+    }
+
     /// Rows with this text in that column.
     pub(super) fn with(&self, column: &str, text: &str) -> Self {
         let place = self.place(column);
