@@ -9,7 +9,7 @@ use crate::config::ProviderConfig;
 use crate::identity::Identity;
 use crate::ledger::Ledger;
 use crate::provider_data::ProviderData;
-use crate::serve::create_store;
+use crate::serve::{check_row_secret, create_store, row_secret_path};
 use crate::trust::{OwnCertificate, Trust};
 use serde::Serialize;
 use std::net::{SocketAddr, TcpListener};
@@ -170,6 +170,16 @@ fn check_store(config: &ProviderConfig, clock: &Arc<dyn Clock>) -> Finding {
         Ok(ledger) => ledger,
         Err(cause) => return Finding::bad("store", cause),
     };
+    let usable = ledger
+        .try_writing()
+        .map_err(|e| e.to_string())
+        .and_then(|()| {
+            let path = row_secret_path(&config.store);
+            check_row_secret(&path, &ledger).map_err(|e| e.to_string())
+        });
+    if let Err(cause) = usable {
+        return Finding::bad("store", cause);
+    }
     match ledger.today() {
         Ok(day) if day > clock.now().day() => Finding::new(
             "store",

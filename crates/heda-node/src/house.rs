@@ -1,7 +1,9 @@
 //! The provider's house: policy and ledger behind every step of a training job.
 
 use crate::fingerprint::Fingerprint;
-use crate::ledger::{IterationLimits, JobKey, JobTerms, Ledger, LedgerError, Purchase};
+use crate::ledger::{
+    EvaluationLimits, IterationLimits, JobKey, JobTerms, Ledger, LedgerError, Purchase,
+};
 use crate::metrics::{Budget, Ending, Metrics};
 use crate::policy::{Grant, JobRequest, Policy, Published};
 use crate::provider_data::ProviderData;
@@ -396,9 +398,17 @@ impl House for Visit<'_> {
 
     fn begin_evaluation(&self, _job: JobId, _class: u32) -> Result<(), Refusal> {
         let agreed = self.agreed()?;
-        let each = self.house.policy.limits.evaluations_per_model.get();
-        let limit = each.saturating_mul(agreed.models);
-        let counted = self.house.ledger.count_evaluation(&agreed.key, limit);
+        let limits = &self.house.policy.limits;
+        let each = limits.evaluations_per_model.get();
+        let limits = EvaluationLimits {
+            per_job: each.saturating_mul(agreed.models),
+            per_day: limits.iterations_per_day.get(),
+        };
+        let data_set = &self.house.policy.data_set;
+        let counted = self
+            .house
+            .ledger
+            .count_evaluation(&agreed.key, data_set, limits);
         counted.map_err(|e| self.ledger_refusal(&agreed.key, &e))
     }
 }

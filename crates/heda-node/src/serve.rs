@@ -109,7 +109,7 @@ fn house(
     let house = TrainingHouse {
         policy: Policy::new(config),
         data,
-        row_secret: row_secret(&config.store.join("row-order.key"), &ledger)?,
+        row_secret: row_secret(&row_secret_path(&config.store), &ledger)?,
         ledger,
         identity: identity.signing_key().clone(),
         randomness,
@@ -130,17 +130,39 @@ pub(crate) fn create_store(folder: &Path) -> Result<(), ServeError> {
     })
 }
 
-/// The secret that orders the rows of jobs; made at the first start. Without it an open job would
-/// go on with other rows than it began with.
+/// Where the secret that orders the rows of jobs lies.
+pub(crate) fn row_secret_path(store: &Path) -> PathBuf {
+    store.join("row-order.key")
+}
+
+/// That the secret which orders the rows is private, and not lost: without it a job would go on
+/// with other rows than it began with, and be evaluated on rows that it was trained on.
+pub(crate) fn check_row_secret(path: &Path, ledger: &Ledger) -> Result<(), ServeError> {
+    let store = |words: &str| {
+        Err(ServeError::Store {
+            path: path.to_owned(),
+            cause: std::io::Error::other(words),
+        })
+    };
+    match files::is_private(path) {
+        Ok(true) => Ok(()),
+        Ok(false) => store("can be read by others; run `chmod 600` on it"),
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => store(&e.to_string()),
+        Err(_) if ledger.has_begun_jobs()? => store(
+            "missing beside a ledger with jobs; restore it from a backup, or, if there is none, \
+             put 32 random bytes there with mode 600: jobs of before must then not be resumed",
+        ),
+        Err(_) => Ok(()),
+    }
+}
+
+/// The secret that orders the rows of jobs; made at the first start.
 fn row_secret(path: &Path, ledger: &Ledger) -> Result<Zeroizing<[u8; 32]>, ServeError> {
     let store = |cause| ServeError::Store {
         path: path.to_owned(),
         cause,
     };
-    if !path.exists() && ledger.has_open_jobs()? {
-        let words = "missing beside a ledger with open jobs; restore it from a backup";
-        return Err(store(std::io::Error::other(words)));
-    }
+    check_row_secret(path, ledger)?;
     let mut fresh = Zeroizing::new([0; 32]);
     Randomness::from_os()
         .fork("row order", 0)?
@@ -148,10 +170,6 @@ fn row_secret(path: &Path, ledger: &Ledger) -> Result<Zeroizing<[u8; 32]>, Serve
     match files::create_secret(path, fresh.as_ref()) {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(store(e)),
         _ => {}
-    }
-    if !files::is_private(path).map_err(store)? {
-        let words = "can be read by others; run `chmod 600` on it";
-        return Err(store(std::io::Error::other(words)));
     }
     let stored = Zeroizing::new(files::read_bounded(path, 32).map_err(store)?);
     let length = || {

@@ -1,6 +1,6 @@
 //! What a data user keeps on disk during a job, so that it can go on after a crash.
 //!
-//! One file, replaced as a whole after every iteration. It is written before the first provider
+//! One file, replaced as a whole after every iteration and evaluation. It is written before the first provider
 //! is asked for anything: the job's name in it is what makes a release that was paid for come
 //! again without being paid for twice.
 
@@ -26,7 +26,7 @@ pub struct JobState {
     pub job: JobId,
     /// Providers that were lost and left behind, by name.
     pub lost: Vec<String>,
-    /// After the last finished iteration.
+    /// After the last finished iteration or evaluation.
     pub checkpoint: Option<Checkpoint>,
 }
 

@@ -103,7 +103,7 @@ pub enum NetworkJobError {
         cause: String,
     },
     /// Stopped by wish.
-    #[error("stopped after a finished iteration; resume to go on")]
+    #[error("stopped after a finished iteration or evaluation; resume to go on")]
     Stopped,
     /// The checkpoint could not be kept.
     #[error(transparent)]
@@ -129,7 +129,7 @@ struct Loss {
 }
 
 impl NetworkJob {
-    /// Runs the job to its end, or to the next finished iteration after SIGTERM or SIGINT.
+    /// Runs the job to its end, or to the next finished iteration or evaluation after SIGTERM or SIGINT.
     pub fn run_until_signal(self, state: &mut StateFile) -> Result<Outcome, NetworkJobError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -336,9 +336,12 @@ impl std::fmt::Debug for NetworkJob {
     }
 }
 
-fn progress(state: &StateFile) -> u32 {
+/// Iterations and evaluations so far.
+fn progress(state: &StateFile) -> (u32, usize) {
     let checkpoint = state.state().checkpoint.as_ref();
-    checkpoint.map_or(0, |checkpoint| checkpoint.iteration)
+    checkpoint.map_or((0, 0), |checkpoint| {
+        (checkpoint.iteration, checkpoint.histograms.len())
+    })
 }
 
 fn loss(provider: String, cause: String) -> Loss {

@@ -16,6 +16,9 @@ pub enum JobError {
         /// What happened.
         problem: PeerProblem,
     },
+    /// Somebody among the providers failed us, and nobody can tell who.
+    #[error("{0}")]
+    Providers(String),
     /// The job cannot be run as it is described.
     #[error("{0}")]
     Input(String),
@@ -26,7 +29,7 @@ pub enum JobError {
     )]
     Diverged(String),
     /// Stopped in good order; it can be resumed.
-    #[error("interrupted after a finished iteration; resume to go on")]
+    #[error("interrupted after a finished iteration or evaluation; resume to go on")]
     Interrupted,
     /// Whoever watches the job could not keep up its end (a checkpoint was not written).
     #[error("{0}")]

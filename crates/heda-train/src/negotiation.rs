@@ -177,6 +177,9 @@ impl Provider {
 
 /// What a provider adds to the sum: its shares of the scores times its rows, in fixed point.
 /// Scores that are all zero have shares of zero.
+///
+/// The product is rounded, not the share: a sum of whole shares times known numbers of rows could
+/// be solved for the shares, by arithmetic modulo one of the numbers.
 pub fn weighted_shares(
     scores: &Scores,
     rows: usize,
@@ -187,7 +190,7 @@ pub fn weighted_shares(
     let total: f64 = scores.values().iter().sum();
     let share = |score: &f64| {
         let share = if total > 0.0 { score / total } else { 0.0 };
-        (share * SHARE_ONE as f64).round() as u64 * rows as u64
+        (share * rows as f64 * SHARE_ONE as f64).round() as u64
     };
     Ok(Zeroizing::new(scores.values().iter().map(share).collect()))
 }
@@ -284,9 +287,10 @@ impl DataUser {
     fn agreement(&self, sum: &[u64]) -> Result<Agreement, NegotiationError> {
         let rows: usize = self.members.iter().map(|member| member.rows).sum();
         let one = rows as u64 * SHARE_ONE;
-        // A share is at most 1. What is more cannot be a sum of shares, and masks that do not
-        // cancel leave it so almost surely.
-        if sum.iter().any(|&sum| sum > one) {
+        // A share is at most 1, and each is rounded. What is more cannot be a sum of shares, and
+        // masks that do not cancel leave it so almost surely.
+        let most = one + self.members.len() as u64;
+        if sum.iter().any(|&sum| sum > most) {
             return Err(NegotiationError::Sum);
         }
         let shares: Vec<f64> = sum

@@ -98,7 +98,7 @@ pub(crate) struct Ran {
 /// Exit codes of a job's failure.
 pub(crate) fn job_failure(error: &JobError) -> Failure {
     let kind = match error {
-        JobError::Provider { .. } => Kind::Peer,
+        JobError::Provider { .. } | JobError::Providers(_) => Kind::Peer,
         JobError::Input(_) | JobError::Diverged(_) => Kind::Input,
         JobError::Interrupted | JobError::Observer(_) => Kind::Resumable,
         JobError::Randomness(_) | JobError::Bug(_) => Kind::Bug,
@@ -139,6 +139,8 @@ impl LocalJob {
             engine: self.engine,
             seeded: self.randomness.is_seeded(),
             feature_names: &names,
+            class_names: &schema.label().classes(),
+            automatic_epsilon: matches!(self.rest, Rest::Publish(Spending::Automatic)),
             total_seconds,
             provider_seconds: busiest.reduce(f64::max),
             controls,

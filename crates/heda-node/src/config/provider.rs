@@ -111,7 +111,7 @@ pub struct LimitsConfig {
     pub held_out_rows_min: NonZeroU64,
     /// Iterations in one job.
     pub iterations_per_job: NonZeroU64,
-    /// Iterations on one day, by everybody together.
+    /// Iterations on one day, by everybody together; an evaluation counts as one.
     pub iterations_per_day: NonZeroU64,
     /// Evaluations on held-out rows for each model of a job; one that is lost may be repeated.
     #[serde(default = "default_evaluations")]

@@ -112,7 +112,10 @@ pub enum LedgerError {
         limit: u64,
     },
     /// The day had all its iterations.
-    #[error("the data set had {0} iterations today (UTC), as many as a day may have")]
+    #[error(
+        "the data set had {0} iterations today (UTC), evaluations included, as many as a day may \
+         have"
+    )]
     DayIterations(u64),
 }
 
@@ -171,6 +174,15 @@ pub struct IterationLimits {
     /// In one job.
     pub per_job: u64,
     /// On one data set and day.
+    pub per_day: u64,
+}
+
+/// Limits on evaluations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EvaluationLimits {
+    /// In one job.
+    pub per_job: u64,
+    /// Of iterations and evaluations together, on one data set and day.
     pub per_day: u64,
 }
 
@@ -283,23 +295,21 @@ impl Ledger {
                     limit: limits.per_job,
                 });
             }
-            let today: u64 = change.query_row(
-                "INSERT INTO days VALUES (?1, ?2, 1)
-                 ON CONFLICT DO UPDATE SET iterations = iterations + 1 RETURNING iterations",
-                params![now.day().0, data_set],
-                |row| row.get(0),
-            )?;
-            if today > limits.per_day {
-                return Err(LedgerError::DayIterations(limits.per_day));
-            }
+            count_in_day(change, now, data_set, limits.per_day)?;
             Ok(in_job)
         })
     }
 
     /// Counts an evaluation whose result is about to leave; also after the job has finished, for
-    /// a data user that lost the result.
-    pub fn count_evaluation(&self, job: &JobKey, limit: u64) -> Result<(), LedgerError> {
-        self.change(|change, _| {
+    /// a data user that lost the result. For the day it is one more iteration: otherwise new jobs
+    /// would bring as many evaluations as anyone likes.
+    pub fn count_evaluation(
+        &self,
+        job: &JobKey,
+        data_set: &str,
+        limits: EvaluationLimits,
+    ) -> Result<(), LedgerError> {
+        self.change(|change, now| {
             let count: Option<u64> = change
                 .query_row(
                     "UPDATE jobs SET evaluations = evaluations + 1
@@ -309,11 +319,11 @@ impl Ledger {
                 )
                 .optional()?;
             let count = count.ok_or_else(|| LedgerError::NotOpen(job.id.clone()))?;
-            if count > limit {
-                let job = job.id.clone();
+            if count > limits.per_job {
+                let (job, limit) = (job.id.clone(), limits.per_job);
                 return Err(LedgerError::JobEvaluations { job, limit });
             }
-            Ok(())
+            count_in_day(change, now, data_set, limits.per_day)
         })
     }
 
@@ -399,10 +409,20 @@ impl Ledger {
         Ok(latest(&self.connection(), self.clock.now())?.day())
     }
 
-    /// Whether there is a job that can be resumed.
-    pub fn has_open_jobs(&self) -> Result<bool, LedgerError> {
-        let open = "SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'open')";
-        Ok(self.connection().query_row(open, [], |row| row.get(0))?)
+    /// Writes something that changes nothing, to see whether writing works.
+    pub fn try_writing(&self) -> Result<(), LedgerError> {
+        let mut connection = self.connection();
+        let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        change.execute("UPDATE clock SET seen = seen", [])?;
+        Ok(change.commit()?)
+    }
+
+    /// Whether something has left for a job that may come back: a finished one may be evaluated
+    /// again.
+    pub fn has_begun_jobs(&self) -> Result<bool, LedgerError> {
+        let begun = "SELECT EXISTS (SELECT 1 FROM jobs WHERE iterations > 0)
+                     OR EXISTS (SELECT 1 FROM releases)";
+        Ok(self.connection().query_row(begun, [], |row| row.get(0))?)
     }
 }
 
@@ -420,6 +440,25 @@ fn advance_clock(change: &Transaction<'_>, now: Timestamp) -> Result<Timestamp, 
         |row| row.get(0),
     )?;
     Ok(Timestamp(seen))
+}
+
+/// Counts what is about to leave on this day.
+fn count_in_day(
+    change: &Transaction<'_>,
+    now: Timestamp,
+    data_set: &str,
+    limit: u64,
+) -> Result<(), LedgerError> {
+    let today: u64 = change.query_row(
+        "INSERT INTO days VALUES (?1, ?2, 1)
+         ON CONFLICT DO UPDATE SET iterations = iterations + 1 RETURNING iterations",
+        params![now.day().0, data_set],
+        |row| row.get(0),
+    )?;
+    match today <= limit {
+        true => Ok(()),
+        false => Err(LedgerError::DayIterations(limit)),
+    }
 }
 
 /// Whether another data user has a job of this name.

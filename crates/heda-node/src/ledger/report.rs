@@ -84,7 +84,7 @@ pub struct RefusalReport {
 pub struct StatusReport {
     /// The latest day seen (UTC), which limits count by.
     pub day: Day,
-    /// Iterations served on that day, for the data set.
+    /// Iterations served on that day, for the data set, evaluations included.
     pub iterations_today: u64,
     /// The latest jobs, newest first.
     pub jobs: Vec<JobReport>,

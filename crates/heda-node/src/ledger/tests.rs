@@ -172,13 +172,26 @@ fn a_job_keeps_its_terms() {
     };
     let taken = ledger.open_job(&theirs, &terms("same"));
     assert!(matches!(taken, Err(LedgerError::Taken(_))), "{taken:?}");
-    assert!(ledger.has_open_jobs().unwrap());
     ledger.finish_job(&key("a")).unwrap();
-    assert!(!ledger.has_open_jobs().unwrap());
     let bought = ledger.buy(&key("a"), "ward", charge("0.1", 1), epsilon("1"));
     assert!(matches!(bought, Err(LedgerError::NotOpen(_))));
     let unknown = ledger.buy(&key("z"), "ward", charge("0.1", 1), epsilon("1"));
     assert!(matches!(unknown, Err(LedgerError::NotOpen(_))));
+}
+
+#[test]
+fn a_job_has_begun_when_something_left() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    ledger.try_writing().unwrap();
+    assert!(!ledger.has_begun_jobs().unwrap());
+    let limits = IterationLimits {
+        per_job: 3,
+        per_day: 5,
+    };
+    ledger.count_iteration(&key("a"), "ward", limits).unwrap();
+    ledger.finish_job(&key("a")).unwrap();
+    assert!(ledger.has_begun_jobs().unwrap());
 }
 
 #[test]
@@ -207,13 +220,20 @@ fn iterations_are_limited_by_job_and_day() {
 fn evaluations_are_limited_and_may_be_repeated_after_the_end() {
     let bench = Bench::new();
     let ledger = bench.with_job("a");
-    ledger.count_evaluation(&key("a"), 2).unwrap();
+    let count = |id, per_job, per_day| {
+        let limits = EvaluationLimits { per_job, per_day };
+        ledger.count_evaluation(&key(id), "ward", limits)
+    };
+    count("a", 2, 9).unwrap();
     ledger.finish_job(&key("a")).unwrap();
-    ledger.count_evaluation(&key("a"), 2).unwrap();
-    let third = ledger.count_evaluation(&key("a"), 2);
+    count("a", 2, 9).unwrap();
+    let third = count("a", 2, 9);
     assert!(matches!(third, Err(LedgerError::JobEvaluations { .. })));
-    let unknown = ledger.count_evaluation(&key("z"), 2);
+    let another_day = count("a", 3, 2);
+    assert!(matches!(another_day, Err(LedgerError::DayIterations(2))));
+    let unknown = count("z", 2, 9);
     assert!(matches!(unknown, Err(LedgerError::NotOpen(_))));
+    assert_eq!(ledger.status("ward").unwrap().iterations_today, 2);
     assert_eq!(ledger.status("ward").unwrap().jobs[0].evaluations, 2);
 }
 

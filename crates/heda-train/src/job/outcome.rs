@@ -22,7 +22,7 @@ pub trait Observer {
     /// An iteration is done: so many in all so far, of at most so many, and the gradient's norm.
     fn iteration(&mut self, _done: u32, _at_most: u32, _norm: Option<f64>) {}
 
-    /// The state after the split and after each iteration, to be kept before the job goes on. An
+    /// The state after the split, each iteration and each evaluation, to be kept before the job goes on. An
     /// error stops the job; `Ok(false)` stops it in good order.
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String>;
 }

@@ -179,7 +179,7 @@ impl JobSpec {
     }
 }
 
-/// Everything that is needed to go on after the last finished iteration.
+/// Everything that is needed to go on after the last finished iteration or evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {

@@ -437,7 +437,7 @@ fn check_acceptance(spec: &JobSpec, acceptance: &Acceptance) -> Result<(), PeerP
     Ok(())
 }
 
-/// What no provider could do with this split is refused before anyone pays for a release.
+/// What some provider could not do with this split is refused before anyone pays for a release.
 fn check_capacity(spec: &JobSpec, joined: &[Joined], split: &Split) -> Result<(), JobError> {
     let (_, columns) = columns_of(&spec.schema.features(), split);
     for party in joined {
@@ -479,8 +479,8 @@ fn check_resume(
     let counts = checkpoint.optimisers.len() <= models && checkpoint.histograms.len() <= models;
     if !counts || !checkpoint.optimisers.iter().all(fits) {
         return Err(JobError::Input(
-            "the checkpoint was made with other settings of the optimiser or other classes; put \
-             them back, or start afresh"
+            "the checkpoint was made with other settings of the optimiser or another number of \
+             classes; put them back, or start afresh"
                 .into(),
         ));
     }

@@ -105,9 +105,9 @@ pub(crate) fn histogram(
     let held_out = remotes.iter().filter_map(|remote| remote.held_out.as_ref());
     let rows: usize = held_out.map(|held_out| held_out.matrix.rows()).sum();
     if histogram.confusion().rows() != rows as u64 {
-        return Err(JobError::Input(format!(
+        return Err(JobError::Providers(format!(
             "the counts of held-out rows do not add up to the {rows} rows that were announced: a \
-             provider does not keep to the protocol; try without one after the other"
+             provider does not keep to the protocol; ask their operators for versions and logs"
         )));
     }
     Ok(histogram)

@@ -160,6 +160,34 @@ fn nobody_sees_scores_of_a_single_provider() {
     );
 }
 
+/// With whole shares s and coprime numbers of rows, S = n₁·s₁ + n₂·s₂ gives s₁ modulo n₂.
+#[test]
+fn the_sum_cannot_be_solved_for_the_shares_of_one_provider() {
+    let (rows, features) = ([40u64, 121], 9);
+    let scores = |provider: usize| {
+        let data = rows_of(provider, features, rows[provider] as usize);
+        Scores::compute(&data, Method::KruskalWallis, 1).unwrap()
+    };
+    let own = |provider: usize| {
+        weighted_shares(&scores(provider), rows[provider] as usize)
+            .unwrap()
+            .to_vec()
+    };
+    let (first, second) = (own(0), own(1));
+    let inverse = (1..rows[1]).find(|i| rows[0] * i % rows[1] == 1).unwrap();
+    let solved = (0..features).filter(|&f| {
+        let sum = first[f] + second[f];
+        let share = scores(0).values()[f] / scores(0).values().iter().sum::<f64>();
+        let whole = (share * SHARE_ONE as f64).round() as u64;
+        sum % rows[1] * inverse % rows[1] == whole % rows[1]
+    });
+    // By chance one in 121.
+    assert!(solved.count() <= 1);
+    for (shares, rows) in [(&first, rows[0]), (&second, rows[1])] {
+        assert!(shares.iter().any(|share| share % rows != 0));
+    }
+}
+
 #[test]
 fn contributions_are_uniform_alone_and_in_pairs() {
     let features = 3000;
