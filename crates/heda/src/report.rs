@@ -138,7 +138,7 @@ fn accuracy(summary: &Summary) -> String {
         ),
         ("most frequent class", summary.majority_accuracy, "rest"),
     ];
-    let drawn: Vec<Bar> = rows
+    let mut drawn: Vec<Bar> = rows
         .into_iter()
         .filter_map(|(label, share, class)| {
             share.map(|value| Bar {
@@ -149,7 +149,23 @@ fn accuracy(summary: &Summary) -> String {
             })
         })
         .collect();
+    let of_class = summary.by_class.iter().filter_map(|result| {
+        result.accuracy.map(|value| Bar {
+            label: format!("{} against the rest", result.class),
+            value,
+            shown: percent(value),
+            class: "good",
+        })
+    });
+    drawn.extend(of_class);
     let mut inner = bars("Right predictions on held-out rows", &drawn, Some(1.0));
+    if !summary.by_class.is_empty() {
+        inner += &element(
+            "p",
+            "Each class is told from the rest by a model of its own, and rows are counted for one \
+             model at a time. How often the highest score names the right class is not known.",
+        );
+    }
     if let Some([low, high]) = summary.auc {
         let words = format!(
             "Area under the ROC curve: between {low:.4} and {high:.4}. The data user sees counts \
@@ -214,8 +230,9 @@ fn features(summary: &Summary) -> String {
 fn epsilon_words(summary: &Summary) -> String {
     let words = match summary.epsilon_total {
         Some(total) => format!(
-            "The columns of a row describe the same person, so their ε add up: {total:.3} in sum. \
-             Providers hold different people; the largest sum of any provider counts."
+            "The columns of a row describe the same person, so their ε add up: {total:.3} in sum for \
+             each row. If nobody's rows lie at two providers, the largest sum of any provider \
+             counts; a person with several rows pays for each of them."
         ),
         None => "Nothing was published, so no ε was spent.".to_owned(),
     };

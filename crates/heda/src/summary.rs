@@ -4,7 +4,7 @@
 use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
 use heda_train::histogram::Histogram;
-use heda_train::job::{Outcome, PhaseTime, ProviderSummary, Revealed};
+use heda_train::job::{ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed};
 use heda_train::paper::leaks;
 use heda_train::proposal::Engine;
 use serde::Serialize;
@@ -26,8 +26,12 @@ pub(crate) struct Summary {
     /// The largest sum over columns that any provider spent; none if nothing was published.
     pub(crate) epsilon_total: Option<f64>,
     pub(crate) iterations: u32,
+    /// Of a model for two classes; several models are told apart in `by_class`.
     pub(crate) accuracy: Option<f64>,
     pub(crate) auc: Option<[f64; 2]>,
+    /// Each class against the rest, if there are more than two. Which class a row would get in the
+    /// end cannot be read from these: the held-out rows are counted for one model at a time.
+    pub(crate) by_class: Vec<ClassResult>,
     pub(crate) plain_accuracy: Option<f64>,
     pub(crate) dropped_accuracy: Option<f64>,
     pub(crate) majority_accuracy: Option<f64>,
@@ -36,6 +40,8 @@ pub(crate) struct Summary {
     pub(crate) bytes: Bytes,
     pub(crate) us_per_row_iteration: f64,
     pub(crate) revealed: Revealed,
+    /// Whether ε was read from the data, which is for public data only.
+    pub(crate) automatic_epsilon: bool,
     /// Whose ranking of the features it is.
     pub(crate) ranked_by: String,
     /// Why so many were encrypted, if that was chosen.
@@ -47,6 +53,15 @@ pub(crate) struct Summary {
     pub(crate) gradient_norms: Vec<f64>,
     pub(crate) model_path: Option<PathBuf>,
     pub(crate) report_path: Option<PathBuf>,
+}
+
+/// One class against the rest on held-out rows.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ClassResult {
+    pub(crate) class: String,
+    pub(crate) accuracy: Option<f64>,
+    pub(crate) auc: Option<[f64; 2]>,
+    pub(crate) majority_accuracy: Option<f64>,
 }
 
 /// A feature, best first.
@@ -114,6 +129,8 @@ pub(crate) struct About<'a> {
     pub(crate) engine: Engine,
     pub(crate) seeded: bool,
     pub(crate) feature_names: &'a [String],
+    pub(crate) class_names: &'a [String],
+    pub(crate) automatic_epsilon: bool,
     pub(crate) total_seconds: f64,
     pub(crate) provider_seconds: Option<f64>,
     pub(crate) controls: Controls,
@@ -129,14 +146,22 @@ impl Summary {
         };
         let training = phase("train");
         let traffic = || outcome.providers.iter().flat_map(|p| p.traffic.values());
-        let histogram = outcome.fits.first().and_then(|fit| fit.histogram.as_ref());
+        let mut by_class: Vec<ClassResult> = outcome
+            .fits
+            .iter()
+            .map(|fit| class_result(fit, about.class_names))
+            .collect();
+        let only = match by_class.len() {
+            1 => by_class.pop(),
+            _ => None,
+        };
         Self {
             dataset: about.dataset,
             engine: about.engine,
             seeded: about.seeded,
             providers: outcome.providers.len(),
             rows,
-            held_out: outcome.providers.iter().map(|p| p.held_out).sum(),
+            held_out: held_out(outcome),
             features: about.feature_names.len(),
             iota: outcome.split.encrypted.len(),
             cryptosystem: match about.engine {
@@ -145,16 +170,15 @@ impl Summary {
             },
             epsilon_total: epsilon_total(outcome),
             iterations,
-            accuracy: histogram.and_then(|h| h.confusion().accuracy()),
-            auc: histogram
-                .and_then(Histogram::auc_bounds)
-                .map(|(low, high)| [low, high]),
+            accuracy: only.as_ref().and_then(|only| only.accuracy),
+            auc: only.as_ref().and_then(|only| only.auc),
+            by_class,
             plain_accuracy: about.controls.plain,
             dropped_accuracy: about.controls.dropped,
             majority_accuracy: about
                 .controls
                 .majority
-                .or_else(|| histogram.and_then(majority)),
+                .or(only.and_then(|only| only.majority_accuracy)),
             seconds: Seconds {
                 total: about.total_seconds,
                 setup: ["agree", "score", "publish", "encrypt"]
@@ -173,6 +197,7 @@ impl Summary {
             },
             us_per_row_iteration: 1e6 * training / (rows as f64 * f64::from(iterations.max(1))),
             revealed: outcome.revealed,
+            automatic_epsilon: about.automatic_epsilon,
             ranked_by: outcome.ranked_by.clone(),
             split_reason: outcome.split_reason.clone(),
             features_by_rank: ranked(outcome, about.feature_names),
@@ -240,12 +265,19 @@ impl Summary {
                 "trained on", self.iota, self.features, self.iterations, self.engine
             ),
             String::new(),
-            format!(
-                "{:<36}{:>9}",
-                "accuracy on held-out rows",
-                percent(self.accuracy)
-            ),
         ];
+        let heading = "accuracy on held-out rows";
+        match self.by_class.is_empty() {
+            true => lines.push(format!("{heading:<36}{:>9}", percent(self.accuracy))),
+            false => lines.push(heading.to_owned()),
+        }
+        for result in &self.by_class {
+            let name = format!("  {} against the rest", result.class);
+            let (share, most) = (percent(result.accuracy), percent(result.majority_accuracy));
+            lines.push(format!(
+                "{name:<36}{share:>9}, the more frequent side {most}"
+            ));
+        }
         let mut control = |name: &str, share: Option<f64>| {
             if share.is_some() {
                 lines.push(format!("{:<36}{:>9}", name, percent(share)));
@@ -318,40 +350,78 @@ impl Summary {
         } else {
             "of the only provider, unmasked because there is nobody to add up with"
         };
-        let user = format!(
+        let mut user = format!(
             "The data user learned the model; {} numbers of gradients {whose}, about {} encrypted \
              cells that it does not know; {} counts of held-out rows; how many rows each provider \
-             has.",
+             has",
             revealed.gradient_numbers, revealed.unknown_cells, revealed.count_numbers
         );
+        let scored = self.features_by_rank.iter().any(|f| f.score.is_some());
+        if scored {
+            user += "; the scores of the features, summed over all providers";
+        }
+        if self.epsilon_total.is_some() {
+            user += "; the published columns";
+        }
         let providers = match self.engine {
-            Engine::Lookup => {
-                "The providers learned nothing about the model or each other's rows: every number \
-                 that they decrypted was masked uniformly."
-                    .to_owned()
-            }
+            Engine::Lookup => self.providers_learned(scored),
             Engine::Paper => format!("Engine paper leaks. {}", leaks().join(" ")),
         };
         let published = match self.epsilon_total {
             Some(epsilon) => format!(
                 "Published columns carry exact noise; in sum over the columns of a row they cost \
-                 epsilon {epsilon:.3}{}.",
+                 epsilon {epsilon:.3}{}{}{}.",
+                match self.automatic_epsilon {
+                    true => ", which was read from these public data",
+                    false => "",
+                },
+                match scored {
+                    true => ", and the scores, made from exact rows, are not covered by it",
+                    false => "",
+                },
                 self.worth()
             ),
             None => "Nothing was published, so no epsilon was spent.".to_owned(),
         };
-        format!("{user}\n{providers}\n{published}")
+        format!("{user}.\n{providers}\n{published}")
     }
 
-    /// What publishing bought over dropping, if it is known.
+    fn providers_learned(&self, scored: bool) -> String {
+        let mut text =
+            "The providers learned how many iterations there were and nothing else about \
+                        the model: every number that they decrypted was masked uniformly."
+                .to_owned();
+        if self.providers > 1 {
+            let split = match scored {
+                true => "which features scored best in sum, and ",
+                false => "",
+            };
+            text += &format!(
+                " Of each other's rows they learned {split}their number to a factor of two."
+            );
+        }
+        text
+    }
+
+    /// What publishing bought over dropping, if it is known. Engine `paper` stops before it has
+    /// converged, so its accuracy does not compare with that of the control.
     fn worth(&self) -> String {
         match (self.accuracy, self.dropped_accuracy) {
-            (Some(with), Some(without)) => format!(
-                ", and publishing instead of dropping them changed accuracy by {:+.2} points",
+            (Some(with), Some(without)) if self.engine == Engine::Lookup => format!(
+                "; publishing instead of dropping them changed accuracy by {:+.2} points",
                 100.0 * (with - without)
             ),
             _ => String::new(),
         }
+    }
+}
+
+/// The rows that the accuracy is about: those of a provider that left after the evaluation count.
+fn held_out(outcome: &Outcome) -> usize {
+    let first = outcome.fits.first().and_then(|fit| fit.histogram.as_ref());
+    match first {
+        Some(histogram) => histogram.confusion().rows() as usize,
+        None => outcome.providers.iter().map(|p| p.held_out).sum(),
     }
 }
 
@@ -392,6 +462,19 @@ fn parties(outcome: &Outcome) -> Vec<Party> {
         seconds: None,
     };
     outcome.providers.iter().map(party).collect()
+}
+
+fn class_result(fit: &ClassFit, names: &[String]) -> ClassResult {
+    let histogram = fit.histogram.as_ref();
+    let name = names.get(fit.positive as usize);
+    ClassResult {
+        class: name.cloned().unwrap_or_else(|| fit.positive.to_string()),
+        accuracy: histogram.and_then(|h| h.confusion().accuracy()),
+        auc: histogram
+            .and_then(Histogram::auc_bounds)
+            .map(|(low, high)| [low, high]),
+        majority_accuracy: histogram.and_then(majority),
+    }
 }
 
 fn majority(histogram: &Histogram) -> Option<f64> {

@@ -227,7 +227,10 @@ fn run_status(arguments: &Query) -> Result<(), Failure> {
 }
 
 fn status_text(status: &StatusReport) -> String {
-    let mut text = format!("{} iterations today (UTC)\n", status.iterations_today);
+    let mut text = format!(
+        "{} iterations and evaluations today (UTC)\n",
+        status.iterations_today
+    );
     for job in &status.jobs {
         let _ = writeln!(
             text,

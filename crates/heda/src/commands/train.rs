@@ -325,26 +325,13 @@ fn summary(config: &JobConfig, schema: &Schema, outcome: &Outcome, began: Instan
         engine: engine(config),
         seeded: config.seed.is_some(),
         feature_names: &names,
+        class_names: &schema.label().classes(),
+        automatic_epsilon: false,
         total_seconds: began.elapsed().as_secs_f64(),
         provider_seconds: None,
-        controls: Controls {
-            majority: majority(outcome),
-            ..Controls::default()
-        },
+        controls: Controls::default(),
     };
     Summary::new(about, outcome)
-}
-
-/// How often the larger class is right on the held-out rows, for a model of two classes.
-fn majority(outcome: &Outcome) -> Option<f64> {
-    let [fit] = outcome.fits.as_slice() else {
-        return None;
-    };
-    let histogram = fit.histogram.as_ref()?;
-    let positives: u64 = histogram.positives.iter().sum();
-    let negatives: u64 = histogram.negatives.iter().sum();
-    let all = positives + negatives;
-    (all > 0).then(|| positives.max(negatives) as f64 / all as f64)
 }
 
 fn model(

@@ -1,5 +1,5 @@
 use super::*;
-use crate::summary::{Bytes, Phase, Seconds};
+use crate::summary::{Bytes, ClassResult, Phase, Seconds};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::loss::LossKind;
 use heda_learn::model::Provenance;
@@ -43,6 +43,7 @@ fn summary() -> Summary {
         iterations: 3,
         accuracy: Some(0.95),
         auc: Some([0.97, 0.98]),
+        by_class: Vec::new(),
         plain_accuracy: Some(0.96),
         dropped_accuracy: Some(0.9),
         majority_accuracy: Some(0.5),
@@ -63,6 +64,7 @@ fn summary() -> Summary {
             unknown_cells: 160,
             summed: false,
         },
+        automatic_epsilon: false,
         ranked_by: HOSTILE.into(),
         split_reason: Some(HOSTILE.into()),
         features_by_rank: vec![
@@ -200,6 +202,27 @@ fn a_run_without_scores_publication_or_evaluation_has_a_page_too() {
     balanced(&page);
     assert!(page.contains("no ε was spent") && !page.contains("NaN"));
     assert!(page.contains("drawn afresh"));
+}
+
+#[test]
+fn several_classes_are_told_apart_and_nothing_is_called_the_accuracy() {
+    let mut several = summary();
+    (several.accuracy, several.auc, several.majority_accuracy) = (None, None, None);
+    let result = |class: &str, share| ClassResult {
+        class: class.into(),
+        accuracy: Some(share),
+        auc: None,
+        majority_accuracy: Some(0.5),
+    };
+    several.by_class = vec![result("low", 0.875), result(HOSTILE, 0.625)];
+    let page = html(&several, &model(), "heda");
+    balanced(&page);
+    assert!(page.contains("low against the rest") && page.contains("87.5"));
+    assert!(!page.contains(HOSTILE) && !page.contains("this model"));
+    let text = several.text();
+    let line = format!("{:<36}{:>9}, the more", "  low against the rest", "87.50 %");
+    assert!(text.contains(&line), "{text}");
+    assert!(!text.contains("accuracy on held-out rows  "), "{text}");
 }
 
 #[test]

@@ -168,6 +168,21 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Rows with one of these texts in that column.
+    pub(super) fn with_any(&self, column: &str, texts: &[&str]) -> Self {
+        let place = self.place(column);
+        let rows = self.rows.iter().copied();
+        Self {
+            header: self.header.clone(),
+            rows: rows
+                .filter(|row| {
+                    row.get(place)
+                        .is_some_and(|cell| texts.contains(&cell.as_str()))
+                })
+                .collect(),
+        }
+    }
+
     /// The texts of a column, each once, in order of appearance.
     pub(super) fn distinct(&self, column: &str) -> Vec<&'a str> {
         let place = self.place(column);

@@ -41,11 +41,24 @@ pub(super) fn holds(sets: &[(Bundle, bool)]) -> String {
         .filter(|(_, holds)| !holds)
         .map(|(bundle, _)| bundle.name())
         .collect();
-    let but = match wrong.is_empty() {
+    let measured = |bundle: &Bundle| sets.iter().any(|(set, _)| set == bundle);
+    let missing: Vec<&str> = Bundle::ALL
+        .iter()
+        .filter(|bundle| !measured(bundle))
+        .map(|bundle| bundle.name())
+        .collect();
+    let mut notes = Vec::new();
+    if !wrong.is_empty() {
+        notes.push(format!("not on {}", wrong.join(", ")));
+    }
+    if !missing.is_empty() {
+        notes.push(format!("not measured on {}", missing.join(", ")));
+    }
+    let but = match notes.is_empty() {
         true => String::new(),
-        false => format!(" (not on {})", wrong.join(", ")),
+        false => format!(" ({})", notes.join("; ")),
     };
-    format!("on {right} of {} data sets{but}", sets.len())
+    format!("on {right} of {} data sets{but}", Bundle::ALL.len())
 }
 
 /// The smallest and the largest of some numbers.
@@ -64,8 +77,12 @@ mod tests {
     #[test]
     fn verdicts_name_what_does_not_hold() {
         let sets = [(Bundle::Bcwd, true), (Bundle::Car, false)];
-        assert_eq!(holds(&sets), "on 1 of 2 data sets (not on car)");
-        assert_eq!(holds(&sets[..1]), "on 1 of 1 data sets");
+        assert_eq!(
+            holds(&sets),
+            "on 1 of 4 data sets (not on car; not measured on adult, crx)"
+        );
+        let all = Bundle::ALL.map(|bundle| (bundle, true));
+        assert_eq!(holds(&all), "on 4 of 4 data sets");
     }
 
     #[test]

@@ -139,7 +139,8 @@ pub(super) fn attacked(rows: &Rows<'_>, _folder: &str) -> String {
     let best = shares("engine lookup").into_iter().fold(0.0, f64::max);
     format!(
         "\n## Attacks on transcripts\n{}\n\
-         Each attack uses what one party received in a real run, at the paper's key length.\n\n\
+         Each attack uses what one party received in a real run at the paper's key length, or, where \
+         the engines refuse to run as printed, the printed computation in clear.\n\n\
          - *Dictionary*: the data user encrypts every possible value and compares. Textbook RSA \
          always gives the same ciphertext, so it reads at least {:.0} % of the cells from \
          transcripts of engine `paper`. Against engine `lookup` the attacker may even have numbers \

@@ -41,8 +41,8 @@ pub(super) fn chosen(rows: &Rows<'_>, _folder: &str) -> String {
          The paper does not say how it chose its learning rate. Here are rates α/(1 + decay·t) in \
          iteration t, for as many iterations as the paper's, on mini-batches, in clear: mean loss \
          on training rows above that of the oracle, mean of {} random splits of each data set and \
-         then of the data sets. The splits are used for nothing else, and held-out rows had no part \
-         in the choice. The oracle has a small penalty, so its own loss is not quite the least. † With \
+         then of the data sets. The splits are used for nothing else, and the held-out rows of a split had \
+         no part in its loss; rows that table 3b holds out were training rows in some of them. The oracle has a small penalty, so its own loss is not quite the least. † With \
          this rate the coefficients go beyond {:.0} % of what the engine's plaintexts are planned for, \
          on some split in some iteration.\n\n\
          - The least loss that fits is that of {rate}/(1 + {decay}·t); engine `paper` uses \
