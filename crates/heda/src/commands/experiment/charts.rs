@@ -43,7 +43,7 @@ fn accuracy(rows: &Rows<'_>) -> Figure {
         Content::Lines(vec![
             curve("engine lookup, rest published", &lookup, "accuracy"),
             curve(
-                "engine paper, rest published",
+                "engine paper, rest published (one split)",
                 &rows.with("engine", "paper"),
                 "accuracy",
             ),
