@@ -3,11 +3,16 @@
 use flate2::{Compression, write::GzEncoder};
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 fn main() -> io::Result<()> {
-    let datasets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets");
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or(io::ErrorKind::NotFound)?);
+    // Asked for when it runs: a build folder may outlive the sources that it was made from.
+    let folder = |name| {
+        let path = std::env::var_os(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok::<_, io::Error>(PathBuf::from(path))
+    };
+    let datasets = folder("CARGO_MANIFEST_DIR")?.join("../../datasets");
+    let out = folder("OUT_DIR")?;
     for name in ["bcwd", "adult", "crx", "car"] {
         let source = datasets.join(name).with_extension("csv");
         println!("cargo::rerun-if-changed={}", source.display());
