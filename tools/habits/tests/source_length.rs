@@ -1,0 +1,50 @@
+//! A file can be read in a sitting.
+#![allow(clippy::unwrap_used)]
+
+use heda_habits::sources::{root, rust_sources};
+
+/// No source file is longer.
+const LINES: usize = 500;
+
+/// Files that were longer when this test was written. The list only gets shorter.
+const STILL_TOO_LONG: [&str; 9] = [
+    "crates/heda-crypto/src/encoding/packing.rs",
+    "crates/heda-crypto/src/masking.rs",
+    "crates/heda-node/src/ledger/mod.rs",
+    "crates/heda-node/src/ledger/tests.rs",
+    "crates/heda-node/tests/house.rs",
+    "crates/heda-train/src/job/user.rs",
+    "crates/heda-train/tests/job.rs",
+    "crates/heda/src/plot/draw.rs",
+    "crates/heda/src/summary.rs",
+];
+
+#[test]
+fn no_source_file_is_too_long_to_read() {
+    let sources = rust_sources().unwrap();
+    assert!(
+        sources
+            .iter()
+            .any(|path| path == "tools/habits/tests/source_length.rs")
+    );
+    let long: Vec<String> = sources
+        .iter()
+        .filter(|path| !STILL_TOO_LONG.contains(&path.as_str()))
+        .map(|path| {
+            (
+                path,
+                std::fs::read_to_string(root().join(path))
+                    .unwrap()
+                    .lines()
+                    .count(),
+            )
+        })
+        .filter(|(_, lines)| *lines > LINES)
+        .map(|(path, lines)| format!("{path}: {lines} lines"))
+        .collect();
+    assert!(
+        long.is_empty(),
+        "split what has more than {LINES} lines:\n{}",
+        long.join("\n")
+    );
+}
