@@ -25,14 +25,14 @@ use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::fixed::Precision;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
-use heda_node::clock::SystemClock;
 use heda_node::config::ProviderConfig;
+use heda_node::daemon::metrics::Metrics;
 use heda_node::house::TrainingHouse;
+use heda_node::house::ledger::Ledger;
+use heda_node::house::policy::Policy;
+use heda_node::house::provider_data::ProviderData;
 use heda_node::identity::Identity;
-use heda_node::ledger::Ledger;
-use heda_node::metrics::Metrics;
-use heda_node::policy::Policy;
-use heda_node::provider_data::ProviderData;
+use heda_node::system::clock::SystemClock;
 use heda_train::house::OpenHouse;
 use heda_train::job::{self, Choice, JobSpec, Link, Outcome, Quiet};
 use heda_train::local::{self, LocalProvider, fresh_job_id};
@@ -358,5 +358,5 @@ fn vital_signs(process: u32) -> (f64, u64) {
 
 fn serve(config: &Path) {
     let config = ProviderConfig::load(config).unwrap();
-    heda_node::serve::serve(&config, |address| println!("{address}")).unwrap();
+    heda_node::daemon::serve::serve(&config, |address| println!("{address}")).unwrap();
 }

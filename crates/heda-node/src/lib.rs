@@ -1,35 +1,17 @@
-//! Provider daemon and data-user client: identity, wire, policy, ledger.
+//! Provider daemon and data-user client, in rooms:
 //!
-//! - [`identity`], [`fingerprint`], [`trust`]: who is who, proved in the TLS handshake.
-//! - [`frame`], [`wire`], [`service`], [`listener`], [`daemon`], [`client`]: sessions over gRPC.
-//! - [`session`]: the seam between the network and the training job.
-//! - [`config`], [`policy`], [`check`]: what people write, and what a provider allows.
-//! - [`ledger`], [`backup`]: what left the house, durably, before it leaves.
-//! - [`house`], [`serve`]: a provider that trains; [`training`], [`state`]: a data user that does.
+//! - [`identity`]: who is who, and whom we trust, proved in the TLS handshake.
+//! - [`wire`]: a session with a peer as frames on a stream.
+//! - [`daemon`]: ports, connections, sessions, metrics; the provider as a process.
+//! - [`house`]: what a provider allows (policy) and what left it (ledger), asked at every step.
+//! - [`client`]: the data user's side: connections to providers, jobs, files to resume from.
+//! - [`config`]: what people write.
+//! - [`system`]: clock, files, signals and logs of the machine.
 
-pub mod backup;
-pub mod check;
 pub mod client;
-pub mod clock;
 pub mod config;
 pub mod daemon;
-mod dates;
-pub mod files;
-pub mod fingerprint;
-pub mod frame;
 pub mod house;
 pub mod identity;
-pub mod ledger;
-pub mod listener;
-pub mod logging;
-pub mod metrics;
-pub mod policy;
-pub mod provider_data;
-pub mod serve;
-pub mod service;
-pub mod session;
-pub mod state;
-pub mod stop;
-pub mod training;
-pub mod trust;
+pub mod system;
 pub mod wire;

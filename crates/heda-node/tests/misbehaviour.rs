@@ -7,8 +7,8 @@ mod common;
 use common::*;
 use heda_blocks::channel::{ChannelError, WireError};
 use heda_node::client::ConnectError;
-use heda_node::frame::{Content, Frame, Hello, PROTOCOL_VERSION};
 use heda_node::identity::Identity;
+use heda_node::wire::frame::{Content, Frame, Hello, PROTOCOL_VERSION};
 use hyper_util::rt::TokioIo;
 use prost::bytes::Bytes;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -285,7 +285,7 @@ fn the_standard_health_service_answers_trusted_peers() {
             let service = service.to_owned();
             client.check(HealthCheckRequest { service }).await
         };
-        let answer = ask(heda_node::service::SERVICE).await.unwrap();
+        let answer = ask(heda_node::daemon::service::SERVICE).await.unwrap();
         assert_eq!(answer.into_inner().status(), ServingStatus::Serving);
         let other = ask("heda.v1.Other").await.unwrap_err();
         assert_eq!(other.code(), tonic::Code::NotFound);

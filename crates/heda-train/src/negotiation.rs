@@ -20,7 +20,7 @@
 use crate::codec::hex;
 use heda_crypto::masking::{MASK_BITS, MaskingError, Masks};
 use heda_learn::data::Dataset;
-use heda_learn::schema::{Fingerprint, Schema};
+use heda_learn::schema::{Schema, SchemaFingerprint};
 use heda_learn::score::{Method, Ranking, ScoreError, Scores};
 use zeroize::Zeroizing;
 
@@ -105,7 +105,7 @@ pub enum NegotiationError {
 /// What the data user wants scored, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Question {
-    fingerprint: Fingerprint,
+    fingerprint: SchemaFingerprint,
     features: usize,
     method: Method,
     seed: u64,

@@ -7,7 +7,7 @@ use super::error::LatticeError;
 use super::parameters::{DEGREE, PRIMES};
 use super::ring::{Poly, Ring, Spectrum, ring};
 use super::sample::{self, Seed};
-use super::wire::{self, Fingerprint, Kind};
+use super::wire::{self, Kind, LatticeFingerprint};
 use rand_core::CryptoRng;
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub struct PublicKey {
     pub(super) b: Spectrum,
     pub(super) a: Spectrum,
     body: Vec<u8>,
-    fingerprint: Fingerprint,
+    fingerprint: LatticeFingerprint,
 }
 
 impl SecretKey {
@@ -50,7 +50,7 @@ impl SecretKey {
         &self.public
     }
 
-    pub(super) fn fingerprint(&self) -> Fingerprint {
+    pub(super) fn fingerprint(&self) -> LatticeFingerprint {
         self.public.fingerprint
     }
 }
@@ -77,13 +77,13 @@ impl PublicKey {
             ring,
             a: sample::uniform(ring, &seed, 0),
             b: ring.transform(b),
-            fingerprint: Fingerprint::of(&body),
+            fingerprint: LatticeFingerprint::of(&body),
             body,
         }
     }
 
     /// Names this key.
-    pub fn fingerprint(&self) -> Fingerprint {
+    pub fn fingerprint(&self) -> LatticeFingerprint {
         self.fingerprint
     }
 
@@ -104,7 +104,7 @@ impl PublicKey {
         let ring = ring()?;
         let body_bytes = size_of::<Seed>() + packed_poly_bytes();
         let (fingerprint, body) = wire::open(bytes, Kind::PublicKey, None, body_bytes)?;
-        if fingerprint != Fingerprint::of(body) {
+        if fingerprint != LatticeFingerprint::of(body) {
             return Err(LatticeError::DamagedKey);
         }
         let (seed, b) = body.split_at(size_of::<Seed>());

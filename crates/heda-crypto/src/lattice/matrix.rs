@@ -5,7 +5,7 @@ use super::keys::{PublicKey, SecretKey, masked, pack_poly, packed_poly_bytes, un
 use super::layout::Layout;
 use super::ring::{Poly, Ring, Spectrum, ring};
 use super::sample::{self, Seed};
-use super::wire::{self, Fingerprint, Kind};
+use super::wire::{self, Kind, LatticeFingerprint};
 use chacha20::ChaCha20Rng;
 use rand_core::CryptoRng;
 use rayon::prelude::*;
@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 pub struct EncryptedMatrix {
     pub(super) ring: &'static Ring,
     pub(super) layout: Layout,
-    pub(super) fingerprint: Fingerprint,
+    pub(super) fingerprint: LatticeFingerprint,
     seed: Seed,
     pub(super) ciphertexts: Vec<Ciphertext>,
 }

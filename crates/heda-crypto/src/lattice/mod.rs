@@ -32,5 +32,5 @@ pub use error::LatticeError;
 pub use keys::{PublicKey, SecretKey};
 pub use matrix::EncryptedMatrix;
 pub use parameters::{COLUMN_LIMIT, MODULUS_BITS, ROW_LIMIT};
-pub use wire::Fingerprint;
+pub use wire::LatticeFingerprint;
 pub use zeros::ZeroPool;

@@ -43,9 +43,9 @@ impl Kind {
 
 /// Names a public key: the start of a hash of its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fingerprint([u8; 16]);
+pub struct LatticeFingerprint([u8; 16]);
 
-impl Fingerprint {
+impl LatticeFingerprint {
     pub(super) fn of(key_body: &[u8]) -> Self {
         let hash = Sha256::new()
             .chain_update(b"heda lattice public key")
@@ -73,7 +73,11 @@ fn modulus_tag(level: u8) -> [u8; 8] {
 }
 
 /// Begins a message; a public key has no layout.
-pub(super) fn header(kind: Kind, fingerprint: &Fingerprint, layout: Option<&Layout>) -> Vec<u8> {
+pub(super) fn header(
+    kind: Kind,
+    fingerprint: &LatticeFingerprint,
+    layout: Option<&Layout>,
+) -> Vec<u8> {
     let mut bytes = Vec::from(MAGIC);
     bytes.extend([VERSION, kind as u8, DEGREE_LOG, kind.level()]);
     bytes.extend(modulus_tag(kind.level()));
@@ -93,7 +97,7 @@ pub(super) fn open<'a>(
     kind: Kind,
     layout: Option<&Layout>,
     body_bytes: usize,
-) -> Result<(Fingerprint, &'a [u8]), LatticeError> {
+) -> Result<(LatticeFingerprint, &'a [u8]), LatticeError> {
     let Some((header, body)) = bytes.split_at_checked(HEADER_BYTES) else {
         let expected = HEADER_BYTES + body_bytes;
         return Err(LatticeError::WrongLength {
@@ -110,7 +114,7 @@ pub(super) fn open<'a>(
             found: bytes.len(),
         });
     }
-    Ok((Fingerprint(first_bytes(&header[16..])), body))
+    Ok((LatticeFingerprint(first_bytes(&header[16..])), body))
 }
 
 fn check_parameters(header: &[u8], kind: Kind) -> Result<(), LatticeError> {

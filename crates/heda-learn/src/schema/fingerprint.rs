@@ -10,9 +10,9 @@ const DOMAIN: &[u8] = b"heda schema fingerprint 1\n";
 /// SHA-256 over the schema's canonical form: compact JSON with all defaults spelled out, fields in
 /// a fixed order, numbers in their shortest form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fingerprint([u8; 32]);
+pub struct SchemaFingerprint([u8; 32]);
 
-impl Fingerprint {
+impl SchemaFingerprint {
     pub(super) fn of(schema: &Schema) -> Self {
         let canonical = serde_json::to_vec(&RawSchema::from(schema.clone()))
             .expect("a checked schema has only strings, finite numbers and lists of them");
@@ -26,7 +26,7 @@ impl Fingerprint {
     }
 }
 
-impl fmt::Display for Fingerprint {
+impl fmt::Display for SchemaFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }

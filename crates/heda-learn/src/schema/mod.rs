@@ -10,7 +10,7 @@ mod raw;
 
 pub(crate) use check::is_usable_name;
 pub use error::{SchemaError, SchemaFault};
-pub use fingerprint::Fingerprint;
+pub use fingerprint::SchemaFingerprint;
 
 use crate::data::Feature;
 use std::path::Path;
@@ -165,8 +165,8 @@ impl Schema {
 
     /// A hash of the meaning of the schema: equal for two files that differ in layout, comments
     /// and spelled-out defaults only. Parties compare it before they begin.
-    pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(self)
+    pub fn fingerprint(&self) -> SchemaFingerprint {
+        SchemaFingerprint::of(self)
     }
 
     /// The schema's own name.

@@ -3,10 +3,10 @@
 use super::values::{Iota, Name, NotNegative, Positive, Seconds, Share};
 use super::{ConfigError, beside, read, repeated};
 use crate::client::RemoteProvider;
-use crate::fingerprint::Fingerprint;
+use crate::house::policy::{DataFacts, JobRequest, Published};
+use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::load_certificates;
-use crate::policy::{DataFacts, JobRequest, Published};
-use crate::trust::{Recognition, TrustedPeer};
+use crate::identity::trust::{Recognition, TrustedPeer};
 use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::loss::LossKind;
@@ -173,7 +173,7 @@ pub struct ProviderEntry {
     /// Host and port.
     pub address: String,
     /// Its fingerprint, as its `heda init` printed it.
-    pub fingerprint: Option<Fingerprint>,
+    pub fingerprint: Option<PeerFingerprint>,
     /// Or the name in its certificate of the authority.
     pub certified_as: Option<String>,
 }
@@ -298,7 +298,7 @@ impl JobConfig {
     }
 
     /// What a provider would be asked for, as far as it is known before the ranking.
-    pub fn request(&self, facts: &DataFacts, provider: Fingerprint) -> JobRequest {
+    pub fn request(&self, facts: &DataFacts, provider: PeerFingerprint) -> JobRequest {
         let features = facts.features.len() as u64;
         let published = match (&self.encrypt, self.iota) {
             _ if self.epsilon.is_none() => Published::Any(0),

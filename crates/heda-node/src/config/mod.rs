@@ -13,8 +13,8 @@ pub use provider::{
 };
 pub use values::{Iota, Name, NotNegative, Positive, Seconds, Share};
 
-use crate::files;
 use crate::identity::IdentityError;
+use crate::system::files;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 

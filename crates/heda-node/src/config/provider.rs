@@ -2,9 +2,9 @@
 
 use super::values::{Name, Positive, Seconds};
 use super::{ConfigError, beside, read, repeated};
-use crate::fingerprint::Fingerprint;
+use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::load_certificates;
-use crate::trust::{Recognition, TrustedPeer};
+use crate::identity::trust::{Recognition, TrustedPeer};
 use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
 use serde::Deserialize;
@@ -61,7 +61,7 @@ pub struct AllowedPeer {
     /// What to call it.
     pub name: Name,
     /// Its fingerprint, as its `heda init` printed it.
-    pub fingerprint: Option<Fingerprint>,
+    pub fingerprint: Option<PeerFingerprint>,
     /// Or the name in its certificate of the authority.
     pub certified_as: Option<String>,
     /// The columns it may use; all when not given.
@@ -72,7 +72,7 @@ pub struct AllowedPeer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecognitionConfig<'a> {
     /// By its key.
-    Fingerprint(Fingerprint),
+    Fingerprint(PeerFingerprint),
     /// By its name in a certificate of the authority.
     CertifiedAs(&'a str),
 }
@@ -94,7 +94,7 @@ pub struct KnownProvider {
     /// What to call it.
     pub name: Name,
     /// Its fingerprint.
-    pub fingerprint: Fingerprint,
+    pub fingerprint: PeerFingerprint,
 }
 
 /// What jobs may use up. What has no default must be decided by the operator.

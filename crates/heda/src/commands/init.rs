@@ -4,10 +4,10 @@ use crate::failure::{Failure, Kind};
 use crate::output;
 use clap::Args;
 use heda_crypto::random::Randomness;
-use heda_node::clock::{Clock, SystemClock};
-use heda_node::fingerprint::Fingerprint;
+use heda_node::identity::fingerprint::PeerFingerprint;
+use heda_node::identity::trust::OwnCertificate;
 use heda_node::identity::{Identity, IdentityError};
-use heda_node::trust::OwnCertificate;
+use heda_node::system::clock::{Clock, SystemClock};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(crate) struct Init {
 struct Printed {
     name: String,
     folder: PathBuf,
-    fingerprint: Fingerprint,
+    fingerprint: PeerFingerprint,
 }
 
 pub(crate) fn run(arguments: Init) -> Result<(), Failure> {

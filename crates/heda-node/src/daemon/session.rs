@@ -1,8 +1,8 @@
 //! What a session does, seen from the daemon: a seam between network and training.
 
-use crate::metrics::Ending;
-use crate::stop::StopSignal;
-use crate::trust::PeerIdentity;
+use crate::daemon::metrics::Ending;
+use crate::identity::trust::PeerIdentity;
+use crate::system::stop::StopSignal;
 use crate::wire::WireLimits;
 use heda_blocks::channel::{Channel, ChannelError};
 use std::time::Duration;

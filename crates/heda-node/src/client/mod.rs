@@ -1,13 +1,16 @@
 //! The data user's side of a session: connect, prove, greet; again after a while if it fails.
 
-use crate::clock::Clock;
+pub mod state;
+pub mod training;
+
+use crate::daemon::listener::READ_AHEAD;
+use crate::daemon::service::SESSION_PATH;
 use crate::daemon::{CONNECTION_WINDOW, PING_INTERVAL, PING_PATIENCE, STREAM_WINDOW};
-use crate::fingerprint::ed25519_key;
-use crate::frame::{CHUNK_LIMIT, FRAME_LIMIT, Frame, GreetingError, check_greeting};
 use crate::identity::Identity;
-use crate::listener::READ_AHEAD;
-use crate::service::SESSION_PATH;
-use crate::trust::{TlsSetupError, Trust, TrustError, TrustedPeer, client_tls};
+use crate::identity::fingerprint::ed25519_key;
+use crate::identity::trust::{TlsSetupError, Trust, TrustError, TrustedPeer, client_tls};
+use crate::system::clock::Clock;
+use crate::wire::frame::{CHUNK_LIMIT, FRAME_LIMIT, Frame, GreetingError, check_greeting};
 use crate::wire::{NetworkWire, WireLimits, words_of};
 use ed25519_dalek::VerifyingKey;
 use hyper_util::rt::TokioIo;
@@ -97,7 +100,7 @@ pub enum ConnectError {
         /// The provider's name in the job.
         provider: String,
         /// Our fingerprint.
-        fingerprint: crate::fingerprint::Fingerprint,
+        fingerprint: crate::identity::fingerprint::PeerFingerprint,
         /// What TLS said.
         cause: String,
     },

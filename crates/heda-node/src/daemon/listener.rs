@@ -4,10 +4,10 @@
 //! unfinished handshakes is bounded, in all and by address, so that idle connections neither
 //! fill memory nor keep the others out.
 
-use crate::clock::Clock;
-use crate::metrics::Metrics;
-use crate::stop::StopSignal;
-use crate::trust::{PeerIdentity, Trust};
+use crate::daemon::metrics::Metrics;
+use crate::identity::trust::{PeerIdentity, Trust};
+use crate::system::clock::Clock;
+use crate::system::stop::StopSignal;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::io::{self, IoSlice};

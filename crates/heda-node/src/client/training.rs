@@ -5,11 +5,11 @@
 //! provider is connected anew and the job goes on from the last checkpoint. With a given seed the
 //! result is the same as without the loss.
 
+use crate::client::state::{StateError, StateFile};
 use crate::client::{ConnectError, Connector, RemoteProvider};
 use crate::config::OnLoss;
 use crate::house::{LEDGER_FAILED, STOPPING};
-use crate::state::{StateError, StateFile};
-use crate::stop::{StopSignal, StopSwitch, stop_on_signals};
+use crate::system::stop::{StopSignal, StopSwitch, stop_on_signals};
 use heda_blocks::channel::{Channel, ChannelError, WireError};
 use heda_crypto::random::Randomness;
 use heda_train::error::{JobError, PeerProblem};

@@ -1,7 +1,7 @@
 //! The provider's rows, read once by the schema that everyone agreed on.
 
 use crate::config::ProviderConfig;
-use crate::policy::DataFacts;
+use crate::house::policy::DataFacts;
 use heda_learn::data::Dataset;
 use heda_learn::schema::{Schema, SchemaError};
 use heda_learn::table::{ReadError, TableReader};

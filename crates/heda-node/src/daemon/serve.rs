@@ -1,19 +1,19 @@
 //! The daemon as a whole: from a configuration to a process that serves until it is told to stop.
 
-use crate::clock::{Clock, SystemClock};
 use crate::config::{ConfigError, ProviderConfig};
+use crate::daemon::listener::ConnectionLimits;
+use crate::daemon::metrics::Metrics;
+use crate::daemon::session::SessionLimits;
 use crate::daemon::{Daemon, DaemonError, DaemonSettings};
-use crate::files;
 use crate::house::TrainingHouse;
+use crate::house::ledger::{Ledger, LedgerError};
+use crate::house::policy::Policy;
+use crate::house::provider_data::ProviderData;
+use crate::identity::trust::{Trust, TrustError};
 use crate::identity::{Identity, IdentityError};
-use crate::ledger::{Ledger, LedgerError};
-use crate::listener::ConnectionLimits;
-use crate::metrics::Metrics;
-use crate::policy::Policy;
-use crate::provider_data::ProviderData;
-use crate::session::SessionLimits;
-use crate::stop::{StopSwitch, stop_on_signals};
-use crate::trust::{Trust, TrustError};
+use crate::system::clock::{Clock, SystemClock};
+use crate::system::files;
+use crate::system::stop::{StopSwitch, stop_on_signals};
 use crate::wire::WireLimits;
 use heda_crypto::random::{NoRandomness, Randomness};
 use rand_core::Rng;

@@ -4,8 +4,8 @@
 //! secret as the originals.
 
 use crate::config::ProviderConfig;
-use crate::files;
-use crate::ledger::{LedgerError, LedgerReader};
+use crate::house::ledger::{LedgerError, LedgerReader};
+use crate::system::files;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};

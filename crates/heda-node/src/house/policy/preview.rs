@@ -2,7 +2,7 @@
 
 use super::request::{batch_rows, count};
 use super::{DataFacts, JobRequest, Policy};
-use crate::trust::PeerIdentity;
+use crate::identity::trust::PeerIdentity;
 use std::fmt::Write as _;
 
 impl Policy {

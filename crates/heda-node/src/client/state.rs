@@ -4,7 +4,7 @@
 //! is asked for anything: the job's name in it is what makes a release that was paid for come
 //! again without being paid for twice.
 
-use crate::files;
+use crate::system::files;
 use heda_train::job::Checkpoint;
 use heda_train::proposal::JobId;
 use serde::{Deserialize, Serialize};

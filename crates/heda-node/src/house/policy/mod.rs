@@ -9,8 +9,8 @@ pub use reason::{Reason, Refusal};
 pub use request::{DataFacts, JobRequest, Published};
 
 use crate::config::{LimitsConfig, ProviderConfig};
-use crate::fingerprint::Fingerprint;
-use crate::trust::PeerIdentity;
+use crate::identity::fingerprint::PeerFingerprint;
+use crate::identity::trust::PeerIdentity;
 use heda_dp::epsilon::Epsilon;
 use request::{batch_rows, count, well_formed};
 use serde::Serialize;
@@ -24,7 +24,7 @@ pub struct Policy {
     /// What jobs may use up.
     pub limits: LimitsConfig,
     /// Other providers that this one knows.
-    pub known_providers: BTreeSet<Fingerprint>,
+    pub known_providers: BTreeSet<PeerFingerprint>,
     /// Columns by the label of a data user; all columns for those that are not here.
     pub columns: Vec<(String, Vec<String>)>,
 }

@@ -1,7 +1,7 @@
 //! When a certificate begins and ends, read from its DER. The TLS library checks dates only while
 //! it checks a signature, for which an authority's certificate would be needed.
 
-use crate::clock::Timestamp;
+use crate::system::clock::Timestamp;
 
 const SEQUENCE: u8 = 0x30;
 const VERSION: u8 = 0xa0;

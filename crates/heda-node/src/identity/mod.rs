@@ -5,9 +5,13 @@
 //! only), `certificate.pem` (self-signed at first, or the chain that a private authority gave)
 //! and `request.pem` (what such an authority needs to sign).
 
-use crate::clock::Timestamp;
-use crate::files;
-use crate::fingerprint::Fingerprint;
+pub(crate) mod dates;
+pub mod fingerprint;
+pub mod trust;
+
+use crate::identity::fingerprint::PeerFingerprint;
+use crate::system::clock::Timestamp;
+use crate::system::files;
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, EncodePrivateKey};
 use ed25519_dalek::{Signer, SigningKey};
@@ -25,7 +29,7 @@ use zeroize::Zeroizing;
 pub struct Identity {
     key: SigningKey,
     chain: Vec<CertificateDer<'static>>,
-    fingerprint: Fingerprint,
+    fingerprint: PeerFingerprint,
 }
 
 /// Why an identity could not be made, stored or read.
@@ -116,7 +120,7 @@ impl Identity {
     ) -> Result<Self, IdentityError> {
         let certificate = || IdentityError::Certificate(path.to_owned());
         let leaf = chain.first().ok_or_else(certificate)?;
-        let fingerprint = Fingerprint::of_certificate(leaf).map_err(|_| certificate())?;
+        let fingerprint = PeerFingerprint::of_certificate(leaf).map_err(|_| certificate())?;
         if fingerprint != CertificateKey::of(&key).fingerprint() {
             return Err(IdentityError::Mismatch(path.to_owned()));
         }
@@ -179,7 +183,7 @@ impl Identity {
     }
 
     /// The name by which peers know this party.
-    pub fn fingerprint(&self) -> Fingerprint {
+    pub fn fingerprint(&self) -> PeerFingerprint {
         self.fingerprint
     }
 
@@ -281,9 +285,9 @@ impl<'a> CertificateKey<'a> {
         Self { key, public }
     }
 
-    fn fingerprint(&self) -> Fingerprint {
+    fn fingerprint(&self) -> PeerFingerprint {
         let key = rcgen::PublicKeyData::subject_public_key_info(self);
-        Fingerprint::of_key(&key.into())
+        PeerFingerprint::of_key(&key.into())
     }
 }
 
@@ -326,8 +330,11 @@ mod tests {
         assert_eq!(read.fingerprint(), made.fingerprint());
         assert_eq!(read.signing_key().to_bytes(), made.key.to_bytes());
         let key = made.key.verifying_key();
-        assert_eq!(Fingerprint::of_identity(&key), made.fingerprint());
-        assert_eq!(crate::fingerprint::ed25519_key(&made.chain()[0]), Some(key));
+        assert_eq!(PeerFingerprint::of_identity(&key), made.fingerprint());
+        assert_eq!(
+            crate::identity::fingerprint::ed25519_key(&made.chain()[0]),
+            Some(key)
+        );
         assert_eq!(read.chain(), made.chain());
     }
 

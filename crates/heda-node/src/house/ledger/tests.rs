@@ -1,7 +1,7 @@
 //! The ledger against a model: what is spent, what is served again, and what a failure leaves.
 
 use super::*;
-use crate::clock::ManualClock;
+use crate::system::clock::ManualClock;
 use heda_dp::account::{ColumnCharge, Mechanism};
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 
@@ -17,8 +17,8 @@ fn charge(each: &str, columns: usize) -> Charge {
     Charge::new(Mechanism::Laplace, (0..columns).map(column).collect()).unwrap()
 }
 
-fn peer(name: &str) -> Fingerprint {
-    Fingerprint::of_key(&SubjectPublicKeyInfoDer::from(name.as_bytes().to_vec()))
+fn peer(name: &str) -> PeerFingerprint {
+    PeerFingerprint::of_key(&SubjectPublicKeyInfoDer::from(name.as_bytes().to_vec()))
 }
 
 fn key(id: &str) -> JobKey {
@@ -472,7 +472,7 @@ fn many_processes_cannot_overspend() {
             std::process::Command::new(std::env::current_exe().unwrap())
                 .args([
                     "--exact",
-                    "ledger::tests::child_process_that_buys",
+                    "house::ledger::tests::child_process_that_buys",
                     "--nocapture",
                 ])
                 .env(CHILD_LEDGER, bench.path())
@@ -498,7 +498,7 @@ fn a_process_killed_in_the_middle_leaves_whole_entries() {
     bench.ledger();
     for round in 0..3 {
         let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "ledger::tests::child_process_that_buys"])
+            .args(["--exact", "house::ledger::tests::child_process_that_buys"])
             .env(CHILD_LEDGER, bench.path())
             .stdout(std::process::Stdio::null())
             .spawn()

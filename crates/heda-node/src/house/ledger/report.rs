@@ -1,8 +1,8 @@
 //! What the ledger says, for `provider status` and `provider budget`.
 
 use super::{LEDGER_VERSION, Ledger, LedgerError, decimal, latest, schema, spent_billionths};
-use crate::clock::{Day, Timestamp};
-use crate::files;
+use crate::system::clock::{Day, Timestamp};
+use crate::system::files;
 use heda_dp::account::Charge;
 use heda_dp::epsilon::Epsilon;
 use rusqlite::{Connection, OpenFlags, params};

@@ -2,13 +2,13 @@
 //!
 //! What `protoc` would generate is written out here; it is one method.
 
-use crate::frame::{FRAME_LIMIT, Frame, check_greeting};
-use crate::listener::{Counted, Counter};
-use crate::metrics::{Ending, Metrics};
-use crate::session::{SessionError, SessionHandler, SessionLimits};
-use crate::stop::StopSignal;
-use crate::trust::PeerIdentity;
+use crate::daemon::listener::{Counted, Counter};
+use crate::daemon::metrics::{Ending, Metrics};
+use crate::daemon::session::{SessionError, SessionHandler, SessionLimits};
+use crate::identity::trust::PeerIdentity;
+use crate::system::stop::StopSignal;
 use crate::wire::NetworkWire;
+use crate::wire::frame::{FRAME_LIMIT, Frame, check_greeting};
 use heda_blocks::channel::Channel;
 use std::convert::Infallible;
 use std::sync::Arc;

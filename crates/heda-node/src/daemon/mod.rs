@@ -1,14 +1,20 @@
 //! The provider's server: one port for peers, one local port for metrics.
 
-use crate::clock::Clock;
-use crate::frame::CHUNK_LIMIT;
+pub mod listener;
+pub mod metrics;
+pub mod serve;
+pub mod service;
+pub mod session;
+
+use crate::daemon::listener::{ConnectionLimits, Gate};
+use crate::daemon::metrics::{Metrics, serve_metrics};
+use crate::daemon::service::{Router, SERVICE, Sessions};
+use crate::daemon::session::{SessionHandler, SessionLimits};
 use crate::identity::Identity;
-use crate::listener::{ConnectionLimits, Gate};
-use crate::metrics::{Metrics, serve_metrics};
-use crate::service::{Router, SERVICE, Sessions};
-use crate::session::{SessionHandler, SessionLimits};
-use crate::stop::StopSignal;
-use crate::trust::{TlsSetupError, Trust, server_tls};
+use crate::identity::trust::{TlsSetupError, Trust, server_tls};
+use crate::system::clock::Clock;
+use crate::system::stop::StopSignal;
+use crate::wire::frame::CHUNK_LIMIT;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //! the other.
 
 use super::reason::Reason;
-use crate::fingerprint::Fingerprint;
+use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
 use std::collections::BTreeSet;
@@ -64,7 +64,7 @@ pub struct JobRequest {
     /// Rows in an iteration; none for all.
     pub batch_rows: Option<u64>,
     /// The other providers of the job.
-    pub co_providers: Vec<Fingerprint>,
+    pub co_providers: Vec<PeerFingerprint>,
 }
 /// What is wrong with the request whatever the policy says.
 pub(super) fn well_formed(request: &JobRequest, facts: &DataFacts) -> Vec<Reason> {

@@ -2,7 +2,7 @@
 //!
 //! Counts only: no names of peers, jobs or columns, nothing derived from data.
 
-use crate::stop::StopSignal;
+use crate::system::stop::StopSignal;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};

@@ -15,9 +15,9 @@ pub use report::{
 };
 pub use schema::LEDGER_VERSION;
 
-use crate::clock::{Clock, Day, Timestamp};
-use crate::files;
-use crate::fingerprint::Fingerprint;
+use crate::identity::fingerprint::PeerFingerprint;
+use crate::system::clock::{Clock, Day, Timestamp};
+use crate::system::files;
 use heda_dp::account::{Charge, Receipt};
 use heda_dp::epsilon::Epsilon;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
@@ -150,7 +150,7 @@ impl LedgerError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobKey {
     /// The data user.
-    pub peer: Fingerprint,
+    pub peer: PeerFingerprint,
     /// The job's name, chosen by the data user.
     pub id: String,
 }

@@ -1,15 +1,21 @@
 //! The provider's house: policy and ledger behind every step of a training job.
 
-use crate::fingerprint::Fingerprint;
-use crate::ledger::{
+pub mod backup;
+pub mod check;
+pub mod ledger;
+pub mod policy;
+pub mod provider_data;
+
+use crate::daemon::metrics::{Budget, Ending, Metrics};
+use crate::daemon::session::{SessionError, SessionHandler};
+use crate::house::ledger::{
     EvaluationLimits, IterationLimits, JobKey, JobTerms, Ledger, LedgerError, Purchase,
 };
-use crate::metrics::{Budget, Ending, Metrics};
-use crate::policy::{Grant, JobRequest, Policy, Published};
-use crate::provider_data::ProviderData;
-use crate::session::{SessionError, SessionHandler};
-use crate::stop::StopSignal;
-use crate::trust::PeerIdentity;
+use crate::house::policy::{Grant, JobRequest, Policy, Published};
+use crate::house::provider_data::ProviderData;
+use crate::identity::fingerprint::PeerFingerprint;
+use crate::identity::trust::PeerIdentity;
+use crate::system::stop::StopSignal;
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use heda_blocks::channel::Channel;
 use heda_crypto::random::{NoRandomness, Randomness};
@@ -281,7 +287,7 @@ impl Visit<'_> {
             mechanism: Mechanism::Laplace,
             iterations: u64::from(proposal.iterations),
             batch_rows: Some(facts.training_rows / u64::from(proposal.batches.max(1))),
-            co_providers: others.map(Fingerprint::of_identity).collect(),
+            co_providers: others.map(PeerFingerprint::of_identity).collect(),
         })
     }
 }

@@ -4,13 +4,13 @@
 //! leaves the machine, and the ledger is made or brought to the current version but not otherwise
 //! changed.
 
-use crate::clock::{Clock, Timestamp};
 use crate::config::ProviderConfig;
+use crate::daemon::serve::{check_row_secret, create_store, row_secret_path};
+use crate::house::ledger::Ledger;
+use crate::house::provider_data::ProviderData;
 use crate::identity::Identity;
-use crate::ledger::Ledger;
-use crate::provider_data::ProviderData;
-use crate::serve::{check_row_secret, create_store, row_secret_path};
-use crate::trust::{OwnCertificate, Trust};
+use crate::identity::trust::{OwnCertificate, Trust};
+use crate::system::clock::{Clock, Timestamp};
 use serde::Serialize;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;

@@ -4,8 +4,8 @@ use super::*;
 use heda_dp::account::Mechanism;
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 
-fn fingerprint(name: &str) -> Fingerprint {
-    Fingerprint::of_key(&SubjectPublicKeyInfoDer::from(name.as_bytes().to_vec()))
+fn fingerprint(name: &str) -> PeerFingerprint {
+    PeerFingerprint::of_key(&SubjectPublicKeyInfoDer::from(name.as_bytes().to_vec()))
 }
 
 fn policy() -> Policy {

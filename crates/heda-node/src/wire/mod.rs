@@ -5,7 +5,9 @@
 //! queue is filled while the job computes, so both sides may send at the same time without
 //! waiting for each other; when it is full, the flow control of HTTP/2 stops the sender.
 
-use crate::frame::{CHUNK_LIMIT, CHUNK_SENT, Content, Frame};
+pub mod frame;
+
+use crate::wire::frame::{CHUNK_LIMIT, CHUNK_SENT, Content, Frame};
 use heda_blocks::channel::{Wire, WireError};
 use prost::bytes::{Buf, Bytes};
 use std::sync::Arc;
@@ -44,7 +46,7 @@ const MESSAGE_RESERVE: usize = 64 << 20;
 const LINGER: Duration = Duration::from_secs(2);
 
 /// What arrives: a piece of a message with the room that it occupies, or how the stream ended.
-type Arrived = Result<(crate::frame::Chunk, OwnedSemaphorePermit), WireError>;
+type Arrived = Result<(crate::wire::frame::Chunk, OwnedSemaphorePermit), WireError>;
 
 /// A session with one peer.
 pub struct NetworkWire {

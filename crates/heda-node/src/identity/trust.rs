@@ -5,10 +5,10 @@
 //! and carries the expected name. That the peer holds the key is proved by its signature over
 //! the handshake, which rustls verifies with the algorithms of its provider.
 
-use crate::clock::{Clock, Timestamp};
-use crate::dates::validity;
-use crate::fingerprint::Fingerprint;
+use crate::identity::dates::validity;
+use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::{Identity, IdentityError};
+use crate::system::clock::{Clock, Timestamp};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls13_signature};
@@ -26,7 +26,7 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 pub enum Recognition {
     /// By its public key.
-    Fingerprint(Fingerprint),
+    Fingerprint(PeerFingerprint),
     /// By a certificate of this authority for this name.
     Certified {
         /// The authority's certificate.
@@ -51,7 +51,7 @@ pub struct PeerIdentity {
     /// What the configuration calls it.
     pub label: String,
     /// Its key.
-    pub fingerprint: Fingerprint,
+    pub fingerprint: PeerFingerprint,
 }
 
 /// Why a certificate is not accepted.
@@ -62,14 +62,14 @@ pub enum TrustError {
     Unreadable(String),
     /// Nobody in the configuration has this key or certificate.
     #[error("{0} is not among the peers of this configuration")]
-    Stranger(Fingerprint),
+    Stranger(PeerFingerprint),
     /// A known peer whose certificate is not valid.
     #[error("the certificate of {label} ({fingerprint}) is not valid: {cause}")]
     Invalid {
         /// What the configuration calls the peer.
         label: String,
         /// Its key.
-        fingerprint: Fingerprint,
+        fingerprint: PeerFingerprint,
         /// What is wrong with it, such as its dates.
         cause: String,
     },
@@ -125,7 +125,7 @@ impl Trust {
     ) -> Result<PeerIdentity, TrustError> {
         let unreadable = |e: rustls::Error| TrustError::Unreadable(e.to_string());
         let parsed = ParsedCertificate::try_from(certificate).map_err(unreadable)?;
-        let fingerprint = Fingerprint::of_key(&parsed.subject_public_key_info());
+        let fingerprint = PeerFingerprint::of_key(&parsed.subject_public_key_info());
         for (peer, roots) in &self.peers {
             let valid = match (&peer.recognition, roots) {
                 (Recognition::Fingerprint(pinned), _) if *pinned == fingerprint => {

@@ -29,9 +29,9 @@ pub(crate) fn ed25519_key(certificate: &CertificateDer<'_>) -> Option<VerifyingK
 
 /// SHA-256 of a SubjectPublicKeyInfo in DER.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Fingerprint([u8; 32]);
+pub struct PeerFingerprint([u8; 32]);
 
-impl Fingerprint {
+impl PeerFingerprint {
     /// The fingerprint of a public key.
     pub fn of_key(key: &SubjectPublicKeyInfoDer<'_>) -> Self {
         Self(Sha256::digest(key.as_ref()).into())
@@ -55,14 +55,14 @@ impl Fingerprint {
     }
 }
 
-impl fmt::Display for Fingerprint {
+impl fmt::Display for PeerFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(PREFIX)?;
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Fingerprint {
+impl fmt::Debug for PeerFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -73,7 +73,7 @@ impl fmt::Debug for Fingerprint {
 #[error("a fingerprint is `sha256:` and 64 hexadecimal digits, as `heda init` prints it")]
 pub struct NoFingerprint;
 
-impl FromStr for Fingerprint {
+impl FromStr for PeerFingerprint {
     type Err = NoFingerprint;
 
     fn from_str(text: &str) -> Result<Self, NoFingerprint> {
@@ -94,13 +94,13 @@ fn hex_digit(digit: u8) -> Result<u8, NoFingerprint> {
     u8::try_from(value).map_err(|_| NoFingerprint)
 }
 
-impl serde::Serialize for Fingerprint {
+impl serde::Serialize for PeerFingerprint {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }
 }
 
-impl<'de> serde::Deserialize<'de> for Fingerprint {
+impl<'de> serde::Deserialize<'de> for PeerFingerprint {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         text.parse().map_err(serde::de::Error::custom)
@@ -113,14 +113,14 @@ mod tests {
 
     #[test]
     fn text_and_bytes_are_the_same_fingerprint() {
-        let one = Fingerprint(std::array::from_fn(|i| i as u8 * 7));
+        let one = PeerFingerprint(std::array::from_fn(|i| i as u8 * 7));
         assert_eq!(one.to_string().parse(), Ok(one));
         assert_eq!(one.to_string().len(), 7 + 64);
     }
 
     #[test]
     fn anything_else_is_refused() {
-        let good = Fingerprint([0xab; 32]).to_string();
+        let good = PeerFingerprint([0xab; 32]).to_string();
         for bad in [
             "",
             "sha256:",
@@ -131,7 +131,7 @@ mod tests {
             &good.replacen("ab", "+1", 1),
             &good.replacen("ab", "é", 1),
         ] {
-            assert_eq!(bad.parse::<Fingerprint>(), Err(NoFingerprint), "{bad}");
+            assert_eq!(bad.parse::<PeerFingerprint>(), Err(NoFingerprint), "{bad}");
         }
     }
 }
