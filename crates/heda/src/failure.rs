@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Whose turn it is to act after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Bad usage or input: the user corrects it.
     Input,
     /// Refused by policy or budget.
@@ -19,13 +19,14 @@ pub(crate) enum Kind {
 
 /// A failure with its words.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     kind: Kind,
     message: String,
 }
 
 impl Failure {
-    pub(crate) fn new(kind: Kind, message: impl fmt::Display) -> Self {
+    /// A failure of this kind.
+    pub fn new(kind: Kind, message: impl fmt::Display) -> Self {
         Self {
             kind,
             message: message.to_string(),
@@ -33,12 +34,12 @@ impl Failure {
     }
 
     /// Bad usage or input, the most common case.
-    pub(crate) fn input(message: impl fmt::Display) -> Self {
+    pub fn input(message: impl fmt::Display) -> Self {
         Self::new(Kind::Input, message)
     }
 
     /// The documented exit code.
-    pub(crate) fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self.kind {
             Kind::Input => 2,
             Kind::Refused => 3,

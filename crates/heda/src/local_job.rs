@@ -26,39 +26,60 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Held-out share of every provider's rows, in thousandths.
-pub(crate) const HOLDOUT_PERMILLE: u32 = 200;
+pub const HOLDOUT_PERMILLE: u32 = 200;
 /// Gradients carry the noise of rounding; below this mean gradient there is nothing to gain.
 const TOLERANCE: f64 = 2e-4;
 const MAX_ITERATIONS: u32 = 80;
 /// Engine `paper` trains as the paper did on its first data set: 63 steps on about 32 rows each.
 const PAPER_ITERATIONS: u32 = 63;
-pub(crate) const PAPER_BATCH_ROWS: usize = 32;
+/// Rows of a batch of engine `paper`.
+pub const PAPER_BATCH_ROWS: usize = 32;
 /// The rate falls as α/(1 + decay·t). Chosen by `heda experiment rate`, which a test compares with.
-pub(crate) const PAPER_RATE: f64 = 10.0;
-pub(crate) const PAPER_DECAY: f64 = 0.03;
+pub const PAPER_RATE: f64 = 10.0;
+/// How fast it falls.
+pub const PAPER_DECAY: f64 = 0.03;
+
+/// The engine of this name.
+///
+/// # Errors
+/// If there is none.
+pub fn engine(word: &str) -> Result<Engine, String> {
+    [Engine::Lookup, Engine::Paper]
+        .into_iter()
+        .find(|engine| engine.to_string() == word)
+        .ok_or_else(|| "there are lookup and paper".into())
+}
 
 /// What to run.
 #[derive(Debug, Clone)]
-pub(crate) struct LocalJob {
-    pub(crate) bundle: Bundle,
-    pub(crate) coding: Coding,
-    pub(crate) providers: usize,
+pub struct LocalJob {
+    /// The data set.
+    pub bundle: Bundle,
+    /// How its categories become numbers.
+    pub coding: Coding,
+    /// Among how many the rows are divided.
+    pub providers: usize,
     /// None: half of the features, rounded up.
-    pub(crate) iota: Option<usize>,
+    pub iota: Option<usize>,
     /// What ι is chosen for, instead.
-    pub(crate) goal: Option<Goal>,
-    pub(crate) engine: Engine,
-    pub(crate) key_bits: u32,
-    pub(crate) method: Method,
+    pub goal: Option<Goal>,
+    /// How gradients are computed.
+    pub engine: Engine,
+    /// Key size of engine `paper`.
+    pub key_bits: u32,
+    /// How features are ranked.
+    pub method: Method,
     /// What is done with the features that are not encrypted.
-    pub(crate) rest: Rest,
-    pub(crate) settings: Option<Settings>,
-    pub(crate) randomness: Randomness,
+    pub rest: Rest,
+    /// How to train; what suits engine and rows if absent.
+    pub settings: Option<Settings>,
+    /// Where everything random comes from.
+    pub randomness: Randomness,
 }
 
 /// What is done with features that are not encrypted.
 #[derive(Debug, Clone)]
-pub(crate) enum Rest {
+pub enum Rest {
     /// Published under so much ε in sum, or by the paper's automatic rule.
     Publish(Spending),
     /// Left out.
@@ -66,13 +87,16 @@ pub(crate) enum Rest {
 }
 
 /// A finished local job.
-pub(crate) struct Finished {
-    pub(crate) summary: Summary,
-    pub(crate) model: Model,
+#[derive(Debug)]
+pub struct Finished {
+    /// What it is worth telling.
+    pub summary: Summary,
+    /// What was trained.
+    pub model: Model,
 }
 
 /// The paper's way to train so many rows: plain descent on small batches.
-pub(crate) fn paper_settings(training_rows: usize) -> Settings {
+pub fn paper_settings(training_rows: usize) -> Settings {
     Settings {
         method: Optimise::Descent {
             rate: PAPER_RATE,
@@ -87,16 +111,19 @@ pub(crate) fn paper_settings(training_rows: usize) -> Settings {
 }
 
 /// A job that ran, and the rows that it ran on, part by part.
-pub(crate) struct Ran {
-    pub(crate) run: LocalRun,
+#[derive(Debug)]
+pub struct Ran {
+    /// Outcome, reports and recordings.
+    pub run: LocalRun,
     schema: Arc<Schema>,
-    pub(crate) training: Vec<Dataset>,
+    /// The rows that were trained on.
+    pub training: Vec<Dataset>,
     held_out: Vec<Dataset>,
     total_seconds: f64,
 }
 
 /// Exit codes of a job's failure.
-pub(crate) fn job_failure(error: &JobError) -> Failure {
+pub fn job_failure(error: &JobError) -> Failure {
     let kind = match error {
         JobError::Provider { .. } | JobError::Providers(_) => Kind::Peer,
         JobError::Input(_) | JobError::Diverged(_) => Kind::Input,
@@ -108,18 +135,20 @@ pub(crate) fn job_failure(error: &JobError) -> Failure {
 
 impl LocalJob {
     /// Runs the job and its controls.
-    pub(crate) fn run(&self, observer: &mut dyn Observer) -> Result<Finished, Failure> {
+    ///
+    /// # Errors
+    /// If the job cannot be run as asked, or fails.
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<Finished, Failure> {
         let table = self.bundle.table(self.coding);
         let (data, _) = table.map_err(|e| Failure::new(Kind::Bug, e))?;
         self.run_on(&data, observer)
     }
 
     /// Runs the job and its controls on these rows of the data set.
-    pub(crate) fn run_on(
-        &self,
-        data: &Dataset,
-        observer: &mut dyn Observer,
-    ) -> Result<Finished, Failure> {
+    ///
+    /// # Errors
+    /// As [`LocalJob::run`].
+    pub fn run_on(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Finished, Failure> {
         let Ran {
             run,
             schema,
@@ -154,7 +183,10 @@ impl LocalJob {
     }
 
     /// The rows that the job trains on and those that it holds out, of all providers together.
-    pub(crate) fn rows(&self, data: &Dataset) -> Result<(Dataset, Dataset), Failure> {
+    ///
+    /// # Errors
+    /// If the rows cannot be divided among so many.
+    pub fn rows(&self, data: &Dataset) -> Result<(Dataset, Dataset), Failure> {
         let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
         let parts = Parts::new(self.parts(data)?, &self.randomness).map_err(|e| bug(&e))?;
         let (training, held_out) = parts.rows(HOLDOUT_PERMILLE);
@@ -163,7 +195,10 @@ impl LocalJob {
     }
 
     /// Runs the job without controls and keeps what every party received.
-    pub(crate) fn recorded(&self, data: &Dataset) -> Result<Ran, Failure> {
+    ///
+    /// # Errors
+    /// As [`LocalJob::run`].
+    pub fn recorded(&self, data: &Dataset) -> Result<Ran, Failure> {
         self.run_alone(data, &mut Quiet, true)
     }
 

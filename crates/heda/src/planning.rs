@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Rows are scaled down to this many for a plan; cost grows linearly beyond one block.
-pub(crate) const PLANNED_ROWS: usize = 65_536;
+pub const PLANNED_ROWS: usize = 65_536;
 /// Iterations of the training that warms up and of the measured one, for each engine.
 const LOOKUP_ITERATIONS: (u32, u32) = (2, 10);
 const PAPER_ITERATIONS: (u32, u32) = (1, 3);
@@ -32,27 +32,31 @@ const TRAINING: &str = "train";
 
 /// A job as it will be asked for.
 #[derive(Debug)]
-pub(crate) struct Shape<'a> {
-    pub(crate) spec: &'a JobSpec,
+pub struct Shape<'a> {
+    /// What was asked for.
+    pub spec: &'a JobSpec,
     /// All features, the encrypted ones first.
-    pub(crate) order: &'a [usize],
+    pub order: &'a [usize],
     /// How many of them are encrypted.
-    pub(crate) iota: usize,
+    pub iota: usize,
     /// Rows of each provider, held-out ones included.
-    pub(crate) rows: &'a [usize],
+    pub rows: &'a [usize],
     /// Measure with at most so many rows, and extrapolate.
-    pub(crate) most_rows: usize,
+    pub most_rows: usize,
 }
 
 /// What stays the same and what comes with every iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Cost {
-    pub(crate) fixed: f64,
-    pub(crate) each: f64,
+pub struct Cost {
+    /// What a job costs before and after training.
+    pub fixed: f64,
+    /// What an iteration costs.
+    pub each: f64,
 }
 
 impl Cost {
-    pub(crate) fn of(&self, iterations: u32) -> f64 {
+    /// A job with so many iterations.
+    pub fn of(&self, iterations: u32) -> f64 {
         self.fixed + self.each * f64::from(iterations)
     }
 
@@ -74,19 +78,24 @@ impl Cost {
 
 /// What a job costs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Costs {
-    pub(crate) seconds: Cost,
+pub struct Costs {
+    /// Time.
+    pub seconds: Cost,
     /// Bytes to all providers.
-    pub(crate) sent: Cost,
+    pub sent: Cost,
     /// Bytes from all providers.
-    pub(crate) received: Cost,
+    pub received: Cost,
     /// Round trips with all providers together.
-    pub(crate) round_trips: Cost,
-    pub(crate) measured_rows: usize,
+    pub round_trips: Cost,
+    /// Rows that it was measured with.
+    pub measured_rows: usize,
 }
 
 /// Measures a job by two short runs.
-pub(crate) fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
+///
+/// # Errors
+/// If the job cannot be run as asked.
+pub fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
     let total: usize = shape.rows.iter().sum();
     let scale = (total as f64 / shape.most_rows as f64).max(1.0);
     let rows: Vec<usize> = shape
@@ -200,7 +209,7 @@ fn random_rows(
 /// Chooses how many features are encrypted, for a goal: time measured as above with all parties on
 /// this machine, accuracy estimated in clear on rows that may be read.
 #[derive(Debug)]
-pub(crate) struct AutoIota {
+pub struct AutoIota {
     goal: Goal,
     spec: JobSpec,
     estimator: Option<Estimator>,
@@ -208,7 +217,7 @@ pub(crate) struct AutoIota {
 
 impl AutoIota {
     /// Puts the choice into a job. Accuracy is estimated on `sample`.
-    pub(crate) fn put_into(
+    pub fn put_into(
         spec: JobSpec,
         goal: Goal,
         sample: Option<&Dataset>,

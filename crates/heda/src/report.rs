@@ -17,7 +17,7 @@ const DRAWN_COEFFICIENTS: usize = 12;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The page. `command` is what was typed, to be typed again.
-pub(crate) fn html(summary: &Summary, model: &Model, command: &str) -> String {
+pub fn html(summary: &Summary, model: &Model, command: &str) -> String {
     let body = [
         opening(summary),
         losses(model),
@@ -41,7 +41,7 @@ pub(crate) fn html(summary: &Summary, model: &Model, command: &str) -> String {
 }
 
 /// The command line of this process, quoted for a shell.
-pub(crate) fn command_line() -> String {
+pub fn command_line() -> String {
     let arguments = std::env::args_os().skip(1);
     let words = arguments.map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("heda".to_owned())
@@ -117,10 +117,10 @@ fn losses(model: &Model) -> String {
 }
 
 /// Note of a model whose job lost providers.
-pub(crate) const PROVIDERS_LOST: &str = "providers_lost";
+pub const PROVIDERS_LOST: &str = "providers_lost";
 
 /// What happened to a job that lost providers.
-pub(crate) fn went_on_without(lost: &str) -> String {
+pub fn went_on_without(lost: &str) -> String {
     format!(
         "The job went on without {lost}, with new masks. What it had learned from them until then \
          is in the model."

@@ -13,131 +13,189 @@ use std::path::PathBuf;
 /// The object that `demo` and `train` print. Accuracies are shares of right predictions on the
 /// held-out rows.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Summary {
-    pub(crate) dataset: String,
-    pub(crate) engine: Engine,
-    pub(crate) seeded: bool,
-    pub(crate) providers: usize,
-    pub(crate) rows: usize,
-    pub(crate) held_out: usize,
-    pub(crate) features: usize,
-    pub(crate) iota: usize,
-    pub(crate) cryptosystem: &'static str,
+pub struct Summary {
+    /// What was trained on.
+    pub dataset: String,
+    /// How gradients were computed.
+    pub engine: Engine,
+    /// Whether the run can be repeated, and therefore protected nothing.
+    pub seeded: bool,
+    /// How many took part to the end.
+    pub providers: usize,
+    /// Rows of training.
+    pub rows: usize,
+    /// Rows of evaluation.
+    pub held_out: usize,
+    /// All features of the schema.
+    pub features: usize,
+    /// Those that were encrypted.
+    pub iota: usize,
+    /// What they were encrypted with.
+    pub cryptosystem: &'static str,
     /// The largest sum over columns that any provider spent; none if nothing was published.
-    pub(crate) epsilon_total: Option<f64>,
-    pub(crate) iterations: u32,
+    pub epsilon_total: Option<f64>,
+    /// Over all models.
+    pub iterations: u32,
     /// Of a model for two classes; several models are told apart in `by_class`.
-    pub(crate) accuracy: Option<f64>,
-    pub(crate) auc: Option<[f64; 2]>,
+    pub accuracy: Option<f64>,
+    /// Bounds of the area under the ROC curve.
+    pub auc: Option<[f64; 2]>,
     /// Each class against the rest, if there are more than two. Which class a row would get in the
     /// end cannot be read from these: the held-out rows are counted for one model at a time.
-    pub(crate) by_class: Vec<ClassResult>,
-    pub(crate) plain_accuracy: Option<f64>,
-    pub(crate) dropped_accuracy: Option<f64>,
-    pub(crate) majority_accuracy: Option<f64>,
-    pub(crate) seconds: Seconds,
-    pub(crate) round_trips: u64,
-    pub(crate) bytes: Bytes,
-    pub(crate) us_per_row_iteration: f64,
-    pub(crate) revealed: Revealed,
+    pub by_class: Vec<ClassResult>,
+    /// Of a control in clear with all features.
+    pub plain_accuracy: Option<f64>,
+    /// Of a control in clear with the encrypted features only.
+    pub dropped_accuracy: Option<f64>,
+    /// Of always naming the most frequent class.
+    pub majority_accuracy: Option<f64>,
+    /// Where the time went.
+    pub seconds: Seconds,
+    /// With all providers together.
+    pub round_trips: u64,
+    /// With all providers together.
+    pub bytes: Bytes,
+    /// Microseconds of training for each row and iteration.
+    pub us_per_row_iteration: f64,
+    /// How many numbers the data user saw.
+    pub revealed: Revealed,
     /// Whether ε was read from the data, which is for public data only.
-    pub(crate) automatic_epsilon: bool,
+    pub automatic_epsilon: bool,
     /// Whose ranking of the features it is.
-    pub(crate) ranked_by: String,
+    pub ranked_by: String,
     /// Why so many were encrypted, if that was chosen.
-    pub(crate) split_reason: Option<String>,
-    pub(crate) features_by_rank: Vec<RankedFeature>,
-    pub(crate) phases: Vec<Phase>,
-    pub(crate) parties: Vec<Party>,
+    pub split_reason: Option<String>,
+    /// All features, best first.
+    pub features_by_rank: Vec<RankedFeature>,
+    /// In order.
+    pub phases: Vec<Phase>,
+    /// The providers.
+    pub parties: Vec<Party>,
     /// Largest entry of the mean gradient, iteration by iteration, over all models.
-    pub(crate) gradient_norms: Vec<f64>,
-    pub(crate) model_path: Option<PathBuf>,
-    pub(crate) report_path: Option<PathBuf>,
+    pub gradient_norms: Vec<f64>,
+    /// Where the model was written.
+    pub model_path: Option<PathBuf>,
+    /// Where the page was written.
+    pub report_path: Option<PathBuf>,
 }
 
 /// One class against the rest on held-out rows.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct ClassResult {
-    pub(crate) class: String,
-    pub(crate) accuracy: Option<f64>,
-    pub(crate) auc: Option<[f64; 2]>,
-    pub(crate) majority_accuracy: Option<f64>,
+pub struct ClassResult {
+    /// Its name.
+    pub class: String,
+    /// Share of right predictions.
+    pub accuracy: Option<f64>,
+    /// Bounds of the area under the ROC curve.
+    pub auc: Option<[f64; 2]>,
+    /// Of always naming the more frequent side.
+    pub majority_accuracy: Option<f64>,
 }
 
 /// A feature, best first.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct RankedFeature {
-    pub(crate) name: String,
+pub struct RankedFeature {
+    /// As in the schema.
+    pub name: String,
     /// Its share of all scores, where providers agreed on the ranking.
-    pub(crate) score: Option<f64>,
-    pub(crate) protection: &'static str,
+    pub score: Option<f64>,
+    /// encrypted, published or dropped.
+    pub protection: &'static str,
     /// The largest ε that a provider spent on it.
-    pub(crate) epsilon: Option<f64>,
+    pub epsilon: Option<f64>,
 }
 
 /// Times in seconds. Provider: the one that computed longest.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Seconds {
-    pub(crate) total: f64,
-    pub(crate) setup: f64,
-    pub(crate) training: f64,
-    pub(crate) evaluation: f64,
-    pub(crate) user: f64,
-    pub(crate) provider: Option<f64>,
+pub struct Seconds {
+    /// From the first message to the model.
+    pub total: f64,
+    /// All that comes before training.
+    pub setup: f64,
+    /// All iterations.
+    pub training: f64,
+    /// On held-out rows.
+    pub evaluation: f64,
+    /// That the data user computed.
+    pub user: f64,
+    /// That a provider computed, where that is known.
+    pub provider: Option<f64>,
 }
 
 /// What went over all channels.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Bytes {
-    pub(crate) user_to_provider: u64,
-    pub(crate) provider_to_user: u64,
+pub struct Bytes {
+    /// Sent by the data user.
+    pub user_to_provider: u64,
+    /// Received by the data user.
+    pub provider_to_user: u64,
 }
 
 /// One phase of the job, in order.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Phase {
-    pub(crate) name: &'static str,
+pub struct Phase {
+    /// What is done in it.
+    pub name: &'static str,
     /// At the data user, waiting included.
-    pub(crate) seconds: f64,
-    pub(crate) bytes: Bytes,
-    pub(crate) round_trips: u64,
+    pub seconds: f64,
+    /// What went over the channels.
+    pub bytes: Bytes,
+    /// With all providers together.
+    pub round_trips: u64,
 }
 
 /// One provider.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Party {
-    pub(crate) name: String,
-    pub(crate) rows: usize,
-    pub(crate) held_out: usize,
+pub struct Party {
+    /// As the data user calls it.
+    pub name: String,
+    /// Rows of training.
+    pub rows: usize,
+    /// Rows of evaluation.
+    pub held_out: usize,
     /// What its columns cost in sum, if it published.
-    pub(crate) epsilon: Option<f64>,
+    pub epsilon: Option<f64>,
     /// How long it computed, where that is known.
-    pub(crate) seconds: Option<f64>,
+    pub seconds: Option<f64>,
 }
 
 /// What the controls in clear came to, where the data are at hand.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Controls {
-    pub(crate) plain: Option<f64>,
-    pub(crate) dropped: Option<f64>,
-    pub(crate) majority: Option<f64>,
+pub struct Controls {
+    /// Accuracy with all features.
+    pub plain: Option<f64>,
+    /// Accuracy with the encrypted features only.
+    pub dropped: Option<f64>,
+    /// Accuracy of always naming the most frequent class.
+    pub majority: Option<f64>,
 }
 
 /// What a summary is about, apart from the outcome.
-pub(crate) struct About<'a> {
-    pub(crate) dataset: String,
-    pub(crate) engine: Engine,
-    pub(crate) seeded: bool,
-    pub(crate) feature_names: &'a [String],
-    pub(crate) class_names: &'a [String],
-    pub(crate) automatic_epsilon: bool,
-    pub(crate) total_seconds: f64,
-    pub(crate) provider_seconds: Option<f64>,
-    pub(crate) controls: Controls,
+#[derive(Debug)]
+pub struct About<'a> {
+    /// What was trained on.
+    pub dataset: String,
+    /// How gradients were computed.
+    pub engine: Engine,
+    /// Whether the run can be repeated.
+    pub seeded: bool,
+    /// Of the schema.
+    pub feature_names: &'a [String],
+    /// Of the schema.
+    pub class_names: &'a [String],
+    /// Whether ε was read from the data.
+    pub automatic_epsilon: bool,
+    /// The whole run.
+    pub total_seconds: f64,
+    /// That the busiest provider computed.
+    pub provider_seconds: Option<f64>,
+    /// What it is compared with.
+    pub controls: Controls,
 }
 
 impl Summary {
-    pub(crate) fn new(about: About<'_>, outcome: &Outcome) -> Self {
+    /// Of a finished job.
+    pub fn new(about: About<'_>, outcome: &Outcome) -> Self {
         let rows: usize = outcome.providers.iter().map(|p| p.rows).sum();
         let iterations: u32 = outcome.fits.iter().map(|fit| fit.iterations).sum();
         let phase = |name: &str| {
@@ -214,7 +272,7 @@ impl Summary {
     }
 
     /// What the model file says of each feature.
-    pub(crate) fn feature_uses(&self) -> Vec<FeatureUse> {
+    pub fn feature_uses(&self) -> Vec<FeatureUse> {
         let protection = |feature: &RankedFeature| match feature.protection {
             "encrypted" => Some(Protection::Encrypted),
             "published" => Some(Protection::Published),
@@ -231,7 +289,7 @@ impl Summary {
     }
 
     /// The table and the paragraph.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let mut lines = Vec::new();
         if self.seeded {
             lines.push("SEEDED RUN: reproducible, and therefore without any protection.".into());
@@ -341,7 +399,7 @@ impl Summary {
     }
 
     /// Who learned what.
-    pub(crate) fn privacy(&self) -> String {
+    pub fn privacy(&self) -> String {
         let revealed = &self.revealed;
         let whose = if revealed.summed {
             "summed over all providers"

@@ -1,0 +1,86 @@
+//! `heda bench`: how fast this machine does what jobs are made of.
+//!
+//! Each section is a file under `bench/` with a `measure` function and a way to print itself.
+
+mod engines;
+mod lattice;
+mod paillier;
+mod timing;
+mod transfer;
+
+use crate::output;
+use clap::{Args, ValueEnum};
+use heda::failure::Failure;
+use serde::Serialize;
+
+/// Measure cryptography and engines on this machine.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Measure this section only.
+    #[arg(long, value_enum, value_name = "SECTION")]
+    only: Option<Part>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A section of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    Lattice,
+    Transfer,
+    Paillier,
+    Engines,
+}
+
+#[derive(Serialize)]
+struct Report {
+    version: &'static str,
+    cores: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lattice: Option<Vec<lattice::Section>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    oblivious_transfer: Option<transfer::Section>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paillier: Option<Vec<paillier::Section>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    engines: Option<engines::Section>,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let wanted = |part| arguments.only.is_none_or(|only| only == part);
+    let report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        cores: rayon::current_num_threads(),
+        lattice: when(wanted(Part::Lattice), lattice::measure)?,
+        oblivious_transfer: when(wanted(Part::Transfer), transfer::measure)?,
+        paillier: when(wanted(Part::Paillier), paillier::measure)?,
+        engines: when(wanted(Part::Engines), engines::measure)?,
+    };
+    match arguments.json {
+        true => output::print_json(&report),
+        false => output::print_text(&text(&report)),
+    }
+}
+
+fn when<T>(
+    wanted: bool,
+    measure: impl FnOnce() -> Result<T, Failure>,
+) -> Result<Option<T>, Failure> {
+    wanted.then(measure).transpose()
+}
+
+fn text(report: &Report) -> String {
+    let lattice = report.lattice.iter().flatten().map(ToString::to_string);
+    let transfer = report.oblivious_transfer.iter().map(ToString::to_string);
+    let paillier = report.paillier.iter().flatten().map(ToString::to_string);
+    let engines = report.engines.iter().map(ToString::to_string);
+    let sections: Vec<String> = lattice
+        .chain(transfer)
+        .chain(paillier)
+        .chain(engines)
+        .collect();
+    let head = format!("heda {} on {} cores", report.version, report.cores);
+    format!("{head}\n\n{}", sections.join("\n\n"))
+}

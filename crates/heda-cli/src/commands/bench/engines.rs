@@ -1,0 +1,159 @@
+//! Whole gradients of both engines, all parties on this machine, on random rows.
+
+use heda::failure::Failure;
+use heda::local_job::HOLDOUT_PERMILLE;
+use heda::planning::{Costs, Shape, measure as measure_job};
+use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::fixed::Precision;
+use heda_learn::gradient::Batch;
+use heda_learn::loss::LossKind;
+use heda_learn::optimise::{Method, Settings};
+use heda_train::job::{Choice, JobSpec};
+use heda_train::proposal::{Engine, JobId, Ranking};
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+
+const PROVIDERS: usize = 3;
+/// Engine `paper` is measured on mini-batches of about this many rows, as the paper used it.
+const PAPER_BATCH_ROWS: usize = 32;
+const KEY_BITS: u32 = 2048;
+/// Rows of the test that time grows with rows: a block is 8,192 rows of one provider.
+const GROWTH: [usize; 3] = [65_536, 131_072, 262_144];
+
+/// One engine on rows of one shape.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Line {
+    engine: Engine,
+    columns: usize,
+    training_rows: usize,
+    batch_rows: usize,
+    milliseconds_per_iteration: f64,
+    microseconds_per_row_iteration: f64,
+    bytes_per_row_iteration: f64,
+}
+
+/// Both engines.
+#[derive(Serialize)]
+pub(super) struct Section {
+    lines: Vec<Line>,
+    /// How many times faster `lookup` is per row and iteration than `paper`, on rows of BCWD.
+    lookup_faster_by: f64,
+}
+
+/// Measures the engines.
+pub(super) fn measure() -> Result<Section, Failure> {
+    let bcwd = line(Engine::Lookup, Bundle::Bcwd, 699)?;
+    let paper = line(Engine::Paper, Bundle::Bcwd, 699)?;
+    let mut lines = vec![bcwd.clone(), paper.clone()];
+    lines.push(line(Engine::Lookup, Bundle::Adult, 32_561)?);
+    for rows in GROWTH {
+        lines.push(line(Engine::Lookup, Bundle::Adult, rows)?);
+    }
+    let lookup_faster_by =
+        paper.microseconds_per_row_iteration / bcwd.microseconds_per_row_iteration;
+    Ok(Section {
+        lines,
+        lookup_faster_by,
+    })
+}
+
+/// One engine on so many rows like those of a data set in the paper's coding, all encrypted.
+fn line(engine: Engine, bundle: Bundle, rows: usize) -> Result<Line, Failure> {
+    let schema = Arc::new(bundle.schema(Coding::Paper));
+    let columns = schema.columns().len();
+    let training_rows = rows - rows * HOLDOUT_PERMILLE as usize / 1000;
+    let batches = match engine {
+        Engine::Lookup => 1,
+        Engine::Paper => training_rows / PAPER_BATCH_ROWS,
+    };
+    let spec = JobSpec {
+        job: JobId([0; 16]),
+        dataset: "bench".into(),
+        schema,
+        positives: vec![1],
+        engine,
+        loss: LossKind::Logistic,
+        precision: Precision::default(),
+        settings: Settings {
+            method: Method::Descent {
+                rate: 1.0,
+                minimum_rate: 0.0,
+                decay: 0.0,
+                batches,
+            },
+            l2: 0.0,
+            tolerance: 0.0,
+            max_iterations: 1,
+        },
+        holdout_permille: HOLDOUT_PERMILLE,
+        ranking: Ranking::Given {
+            features: Vec::new(),
+        },
+        choice: Choice::Best(columns),
+        spending: None,
+        key_bits: KEY_BITS,
+    };
+    let shares: Vec<usize> = (0..PROVIDERS)
+        .map(|part| Batch::new(part, PROVIDERS).share(rows).len())
+        .collect();
+    let order: Vec<usize> = (0..columns).collect();
+    let costs = measure_job(&Shape {
+        spec: &spec,
+        order: &order,
+        iota: columns,
+        rows: &shares,
+        most_rows: usize::MAX,
+    })?;
+    Ok(of_costs(
+        &spec,
+        &costs,
+        training_rows,
+        training_rows / batches,
+    ))
+}
+
+fn of_costs(spec: &JobSpec, costs: &Costs, training_rows: usize, batch_rows: usize) -> Line {
+    let bytes = costs.sent.each + costs.received.each;
+    Line {
+        engine: spec.engine,
+        columns: spec.schema.columns().len(),
+        training_rows,
+        batch_rows,
+        milliseconds_per_iteration: 1e3 * costs.seconds.each,
+        microseconds_per_row_iteration: 1e6 * costs.seconds.each / batch_rows as f64,
+        bytes_per_row_iteration: bytes / batch_rows as f64,
+    }
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "engines, {PROVIDERS} providers and the data user on this machine, all columns encrypted"
+        )?;
+        writeln!(
+            f,
+            "  {:<7} {:>7} {:>9} {:>9} {:>13} {:>9} {:>11}",
+            "engine", "columns", "rows", "batch", "ms/iteration", "µs/row", "bytes/row"
+        )?;
+        for line in &self.lines {
+            writeln!(
+                f,
+                "  {:<7} {:>7} {:>9} {:>9} {:>13.2} {:>9.2} {:>11.0}",
+                line.engine.to_string(),
+                line.columns,
+                line.training_rows,
+                line.batch_rows,
+                line.milliseconds_per_iteration,
+                line.microseconds_per_row_iteration,
+                line.bytes_per_row_iteration
+            )?;
+        }
+        write!(
+            f,
+            "  per row and iteration lookup is {:.0} times faster than paper",
+            self.lookup_faster_by
+        )
+    }
+}

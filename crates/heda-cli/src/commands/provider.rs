@@ -1,0 +1,299 @@
+//! `heda provider`: guard the data, serve jobs, and see what left.
+
+use crate::output;
+use clap::{Args, Subcommand, ValueEnum};
+use heda::failure::{Failure, Kind};
+use heda_learn::schema::Schema;
+use heda_node::config::{JobConfig, ProviderConfig};
+use heda_node::daemon::DaemonError;
+use heda_node::daemon::serve::{ServeError, serve};
+use heda_node::house::backup::backup;
+use heda_node::house::check::{Finding, Verdict, check};
+use heda_node::house::ledger::{BudgetReport, LedgerError, LedgerReader, StatusReport};
+use heda_node::house::policy::Policy;
+use heda_node::house::provider_data::ProviderData;
+use heda_node::identity::trust::PeerIdentity;
+use heda_node::system::clock::{Clock, SystemClock};
+use heda_node::system::logging::{self, LogFormat};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Guard the data of one organisation: serve jobs, see what they cost and what left.
+#[derive(Debug, Args)]
+pub(crate) struct Provider {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Serve jobs until SIGTERM or SIGINT.
+    Serve(Serve),
+    /// Find what is wrong with data, schema, keys, ports, clock and permissions.
+    Check(Query),
+    /// Show what a job would cost and reveal, before it is allowed.
+    Preview(Preview),
+    /// Show jobs and refusals.
+    Status(Query),
+    /// Show what was released and what is left of epsilon.
+    Budget(Query),
+    /// Copy ledger and keys into a new folder, also while the provider serves.
+    Backup(Backup),
+}
+
+#[derive(Debug, Args)]
+struct Serve {
+    /// The provider's configuration.
+    #[arg(long)]
+    config: PathBuf,
+    /// How log lines look.
+    #[arg(long, value_enum, default_value_t = Log::Text)]
+    log: Log,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Log {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+#[derive(Debug, Args)]
+struct Query {
+    /// The provider's configuration.
+    #[arg(long)]
+    config: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct Backup {
+    /// The provider's configuration.
+    #[arg(long)]
+    config: PathBuf,
+    /// The folder to make; keep it as safe as the originals.
+    #[arg(long)]
+    out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct Preview {
+    /// The provider's configuration.
+    #[arg(long)]
+    config: PathBuf,
+    /// The data user's job file.
+    #[arg(long)]
+    job: PathBuf,
+    /// Which data user of the configuration would ask.
+    #[arg(long = "as")]
+    peer: String,
+}
+
+pub(crate) fn run(arguments: Provider) -> Result<(), Failure> {
+    match arguments.action {
+        Action::Serve(arguments) => run_serve(&arguments),
+        Action::Check(arguments) => run_check(&arguments),
+        Action::Preview(arguments) => run_preview(&arguments),
+        Action::Status(arguments) => run_status(&arguments),
+        Action::Budget(arguments) => run_budget(&arguments),
+        Action::Backup(arguments) => run_backup(&arguments),
+    }
+}
+
+fn load(path: &std::path::Path) -> Result<ProviderConfig, Failure> {
+    ProviderConfig::load(path).map_err(Failure::input)
+}
+
+fn run_serve(arguments: &Serve) -> Result<(), Failure> {
+    let config = load(&arguments.config)?;
+    logging::start(match arguments.log {
+        Log::Text => LogFormat::Text,
+        Log::Json => LogFormat::Json,
+    });
+    serve(&config, |address| {
+        // The only line on stdout: scripts that start a daemon wait for it.
+        let _ = output::print_text(&format!("listening on {address}"));
+    })
+    .map_err(|error| {
+        let kind = match &error {
+            ServeError::Daemon(DaemonError::Abandoned(..)) => Kind::Resumable,
+            ServeError::Runtime(_) => Kind::Bug,
+            _ => Kind::Input,
+        };
+        Failure::new(kind, error)
+    })
+}
+
+fn run_check(arguments: &Query) -> Result<(), Failure> {
+    let config = load(&arguments.config)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let findings = check(&config, &clock);
+    if arguments.json {
+        output::print_json(&findings)?;
+    } else {
+        output::print_text(findings_text(&findings).trim_end())?;
+    }
+    let bad = findings.iter().filter(|f| f.verdict == Verdict::Bad);
+    match bad.count() {
+        0 => Ok(()),
+        1 => Err(Failure::input("one thing must be put right")),
+        many => Err(Failure::input(format!("{many} things must be put right"))),
+    }
+}
+
+fn findings_text(findings: &[Finding]) -> String {
+    findings.iter().fold(String::new(), |mut text, finding| {
+        let word = match finding.verdict {
+            Verdict::Good => "good",
+            Verdict::Warning => "look",
+            Verdict::Bad => "BAD",
+        };
+        let _ = writeln!(text, "{word:<5} {:<12} {}", finding.part, finding.words);
+        text
+    })
+}
+
+fn run_preview(arguments: &Preview) -> Result<(), Failure> {
+    let config = load(&arguments.config)?;
+    let job = JobConfig::load(&arguments.job).map_err(Failure::input)?;
+    let data = ProviderData::load(&config).map_err(Failure::input)?;
+    let entry = config
+        .allowed
+        .iter()
+        .find(|peer| peer.name.as_str() == arguments.peer);
+    let entry = entry.ok_or_else(|| {
+        Failure::input(format!("no [[allow]] entry is called {}", arguments.peer))
+    })?;
+    let peer = PeerIdentity {
+        label: arguments.peer.clone(),
+        fingerprint: entry
+            .fingerprint
+            .ok_or_else(|| Failure::input("only peers with a fingerprint can be previewed"))?,
+    };
+    let own = heda_node::identity::Identity::load(&config.identity).map_err(Failure::input)?;
+    let facts = data.facts(job.holdout_permille());
+    let mut request = job.request(&facts, own.fingerprint());
+    // One model a class, or one for two classes.
+    request.iterations *= match data.dataset().classes().len() as u64 {
+        2 => 1,
+        classes => classes,
+    };
+    if let Ok(schema) = Schema::read(&job.schema) {
+        request.schema = schema.fingerprint().to_string();
+    }
+    if job.data_set != config.data_set {
+        let words = format!(
+            "the job asks for the data set {}, this provider has {}",
+            job.data_set, config.data_set
+        );
+        return Err(Failure::new(Kind::Refused, words));
+    }
+    let policy = Policy::new(&config);
+    output::print_text(&policy.preview(&peer, &facts, &request))?;
+    match policy.evaluate(&peer, &facts, &request) {
+        Ok(_) => Ok(()),
+        Err(refusal) => Err(Failure::new(Kind::Refused, refusal)),
+    }
+}
+
+fn reader(config: &ProviderConfig) -> Result<LedgerReader, Failure> {
+    let path = config.ledger_path();
+    if !path.exists() {
+        let path = path.display();
+        return Err(Failure::input(format!(
+            "there is no ledger {path} yet; it is made by the first `provider serve`"
+        )));
+    }
+    LedgerReader::open(&path).map_err(ledger_failure)
+}
+
+fn ledger_failure(error: LedgerError) -> Failure {
+    Failure::input(error)
+}
+
+fn run_status(arguments: &Query) -> Result<(), Failure> {
+    let config = load(&arguments.config)?;
+    let status = reader(&config)?
+        .status(config.data_set.as_str(), SystemClock.now())
+        .map_err(ledger_failure)?;
+    if arguments.json {
+        return output::print_json(&status);
+    }
+    output::print_text(status_text(&status).trim_end())
+}
+
+fn status_text(status: &StatusReport) -> String {
+    let mut text = format!(
+        "{} iterations and evaluations today (UTC)\n",
+        status.iterations_today
+    );
+    for job in &status.jobs {
+        let _ = writeln!(
+            text,
+            "job {} of {} on {}: {}, engine {}, {} iterations, {} evaluations",
+            job.job,
+            job.label,
+            job.data_set,
+            job.state,
+            job.engine,
+            job.iterations,
+            job.evaluations
+        );
+    }
+    for refusal in &status.refusals {
+        let _ = writeln!(
+            text,
+            "refused job {} of {}: {}",
+            refusal.job, refusal.label, refusal.reason
+        );
+    }
+    text
+}
+
+fn run_budget(arguments: &Query) -> Result<(), Failure> {
+    let config = load(&arguments.config)?;
+    // Without a budget nothing is published any more; what was published stays on the books.
+    let budget = reader(&config)?
+        .budget(config.data_set.as_str(), config.limits.epsilon_total)
+        .map_err(ledger_failure)?;
+    if arguments.json {
+        return output::print_json(&budget);
+    }
+    output::print_text(budget_text(&budget).trim_end())
+}
+
+fn run_backup(arguments: &Backup) -> Result<(), Failure> {
+    let config = load(&arguments.config)?;
+    let made = backup(&config, &arguments.out).map_err(Failure::input)?;
+    let lines: Vec<String> = made.iter().map(|path| path.display().to_string()).collect();
+    output::print_text(&lines.join("\n"))
+}
+
+fn budget_text(budget: &BudgetReport) -> String {
+    let mut text = format!(
+        "{}: epsilon {} of {} spent, {} left\n",
+        budget.data_set, budget.epsilon_spent, budget.epsilon_total, budget.epsilon_left
+    );
+    for release in &budget.releases {
+        let columns: Vec<String> = release
+            .charge
+            .columns()
+            .iter()
+            .map(|column| format!("{} {}", column.name, column.epsilon))
+            .collect();
+        let _ = writeln!(
+            text,
+            "job {}: epsilon {} by {} ({}), sha256 {}",
+            release.job,
+            release.charge.total(),
+            release.charge.mechanism(),
+            columns.join(", "),
+            release.sha256.as_deref().unwrap_or("not made yet")
+        );
+    }
+    text
+}

@@ -1,0 +1,124 @@
+//! What publishing buys: the clear-text oracle with all features, with the noisy ones, and without
+//! them. Computed at home, on rows held back; nothing of it leaves.
+
+use heda::failure::{Failure, Kind};
+use heda_crypto::random::Randomness;
+use heda_learn::data::Dataset;
+use heda_learn::oracle::{Fit, TrainConfig, score, train, train_one_vs_rest};
+use rand_core::Rng;
+use serde::Serialize;
+
+/// Random splits that are averaged.
+const SPLITS: u64 = 5;
+
+/// Mean accuracies on a fifth of the rows, unperturbed, after training on the rest. From 0 to 1.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Worth {
+    /// All features in the clear.
+    pub(crate) all: f64,
+    /// The published features with their noise, the others in the clear.
+    pub(crate) published: f64,
+    /// Without the published features.
+    pub(crate) dropped: f64,
+    /// Always the most frequent class.
+    pub(crate) majority: f64,
+}
+
+impl Worth {
+    /// Trains on `data`, on `noisy` and on the features `kept` of `data`.
+    pub(crate) fn estimate(
+        data: &Dataset,
+        noisy: &Dataset,
+        kept: &[usize],
+    ) -> Result<Self, Failure> {
+        let without = (!kept.is_empty()).then(|| data.select_features(kept));
+        let mut sums = [0.0; 4];
+        for split in 0..SPLITS {
+            let (learn, test) = split_rows(data.rows(), split)?;
+            let majority = majority(data, &learn, &test);
+            let dropped = match &without {
+                Some(without) => accuracy(without, without, &learn, &test)?,
+                None => majority,
+            };
+            let all = accuracy(data, data, &learn, &test)?;
+            let published = accuracy(noisy, data, &learn, &test)?;
+            let parts = [all, published, dropped, majority];
+            sums.iter_mut()
+                .zip(parts)
+                .for_each(|(sum, part)| *sum += part);
+        }
+        let [all, published, dropped, majority] = sums.map(|sum| sum / SPLITS as f64);
+        Ok(Self {
+            all,
+            published,
+            dropped,
+            majority,
+        })
+    }
+
+    /// Advice in words. Half a point is within what another split would change.
+    pub(crate) fn advice(&self) -> &'static str {
+        match self.published - self.dropped {
+            gain if gain > 0.005 => "publishing buys accuracy over leaving these features out",
+            _ => "publishing buys nothing over leaving these features out: do not publish them",
+        }
+    }
+}
+
+/// Four fifths to learn from and one to test on. The split is no secret, so it may be seeded.
+fn split_rows(rows: usize, split: u64) -> Result<(Vec<usize>, Vec<usize>), Failure> {
+    let bug = |e| Failure::new(Kind::Bug, e);
+    let mut rng = Randomness::seeded(split).fork("split", 0).map_err(bug)?;
+    let mut order: Vec<usize> = (0..rows).collect();
+    for last in (1..rows).rev() {
+        order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
+    }
+    let test = order.split_off(rows - rows / 5);
+    match test.is_empty() {
+        true => Err(Failure::input(
+            "fewer than five rows: too few to estimate anything",
+        )),
+        false => Ok((order, test)),
+    }
+}
+
+fn accuracy(
+    learn_from: &Dataset,
+    test_on: &Dataset,
+    learn: &[usize],
+    test: &[usize],
+) -> Result<f64, Failure> {
+    let rows = learn_from.select_rows(learn);
+    let config = TrainConfig::logistic(rows.rows());
+    let fits = match rows.classes().len() {
+        2 => train(&rows, 1, &config).map(|fit| vec![fit]),
+        _ => train_one_vs_rest(&rows, &config),
+    };
+    let fits = fits.map_err(|e| Failure::input(format!("cannot estimate accuracy: {e}")))?;
+    let right = |&&row: &&usize| predict(&fits, test_on.row(row)) == test_on.labels()[row];
+    Ok(test.iter().filter(right).count() as f64 / test.len() as f64)
+}
+
+fn predict(fits: &[Fit], row: &[f64]) -> u32 {
+    let scores = fits.iter().map(|fit| score(&fit.beta, row));
+    match fits.len() {
+        1 => u32::from(scores.sum::<f64>() > 0.0),
+        _ => scores
+            .zip(0..)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map_or(0, |(_, class)| class),
+    }
+}
+
+fn majority(data: &Dataset, learn: &[usize], test: &[usize]) -> f64 {
+    let mut counts = vec![0usize; data.classes().len()];
+    learn
+        .iter()
+        .for_each(|&row| counts[data.labels()[row] as usize] += 1);
+    let best = counts.iter().zip(0..).max().map_or(0, |(_, class)| class);
+    let hits = test
+        .iter()
+        .filter(|&&row| data.labels()[row] == best)
+        .count();
+    hits as f64 / test.len() as f64
+}

@@ -1,0 +1,24 @@
+//! The command line of Heda. Results go to stdout, everything else to stderr.
+
+mod commands;
+mod output;
+mod progress;
+
+use clap::Parser;
+use heda::failure::{Failure, Kind};
+use std::panic::AssertUnwindSafe;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = commands::Arguments::parse();
+    // A panic has said where it was; its exit code is that of any other defect.
+    let done = std::panic::catch_unwind(AssertUnwindSafe(|| commands::run(arguments)));
+    let done = done.unwrap_or_else(|_| Err(Failure::new(Kind::Bug, "stopped by a defect")));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("heda: {failure}");
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
