@@ -1,5 +1,6 @@
 //! The four public data sets of the Heda paper, inside the library: an installed program needs no
-//! files. `datasets/README.md` has their sources and licence.
+//! files. `datasets/README.md` has their sources and licence; `bundled/` of this crate is a packed
+//! copy of that folder, because a package holds its own files only. A test compares both.
 
 use crate::data::Dataset;
 use crate::schema::Schema;
@@ -42,13 +43,13 @@ pub struct UnknownName {
 
 macro_rules! schema_text {
     ($file:literal) => {
-        include_str!(concat!("../../../datasets/", $file, ".toml"))
+        include_str!(concat!("../bundled/", $file, ".toml"))
     };
 }
 
 macro_rules! packed {
     ($file:literal) => {
-        include_bytes!(concat!(env!("OUT_DIR"), "/", $file, ".csv.gz"))
+        include_bytes!(concat!("../bundled/", $file, ".csv.gz"))
     };
 }
 

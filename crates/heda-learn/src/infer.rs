@@ -32,6 +32,7 @@ pub fn propose(path: &Path, label: Option<&str>) -> Result<String, ReadError> {
         .map_or("".into(), |stem| stem.to_string_lossy());
     match open(path, limits)? {
         AnySource::Csv(source) => propose_from(source, &name, label, limits),
+        #[cfg(feature = "parquet")]
         AnySource::Parquet(source) => propose_from(source, &name, label, limits),
     }
 }

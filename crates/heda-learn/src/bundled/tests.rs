@@ -151,3 +151,48 @@ fn names_are_read_back() {
             .contains("bcwd, adult")
     );
 }
+
+/// The copies inside the crate are the files of the repository. `UPDATE_BUNDLED=1` makes them anew.
+#[test]
+fn copies_are_those_of_the_repository() {
+    use flate2::{Compression, write::GzEncoder};
+    use std::fs;
+    use std::io::Write;
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (copies, originals) = (here.join("bundled"), here.join("../../datasets"));
+    if !originals.exists() {
+        // A published package has no repository around it.
+        return;
+    }
+    let update = std::env::var_os("UPDATE_BUNDLED").is_some();
+    for bundle in Bundle::ALL {
+        let name = bundle.name();
+        let original = fs::read(originals.join(format!("{name}.csv"))).unwrap();
+        if update {
+            let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+            packed.write_all(&original).unwrap();
+            let packed = packed.finish().unwrap();
+            fs::write(copies.join(format!("{name}.csv.gz")), packed).unwrap();
+        }
+        let mut copy = Vec::new();
+        GzDecoder::new(&*fs::read(copies.join(format!("{name}.csv.gz"))).unwrap())
+            .read_to_end(&mut copy)
+            .unwrap();
+        assert!(
+            copy == original,
+            "{name}.csv differs; run with UPDATE_BUNDLED=1"
+        );
+        for coding in [Coding::Paper, Coding::Natural] {
+            let schema = format!("{name}.{coding}.toml");
+            let original = fs::read(originals.join(&schema)).unwrap();
+            if update {
+                fs::write(copies.join(&schema), &original).unwrap();
+            }
+            let copy = fs::read(copies.join(&schema)).unwrap();
+            assert!(
+                copy == original,
+                "{schema} differs; run with UPDATE_BUNDLED=1"
+            );
+        }
+    }
+}

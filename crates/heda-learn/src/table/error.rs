@@ -103,6 +103,9 @@ pub enum ReadFault {
     /// Not a Parquet file, or a damaged one.
     #[error("not a sound Parquet file ({0}); write it again")]
     Parquet(String),
+    /// A Parquet file, and a program that was built without them.
+    #[error("a Parquet file, and this program was built without feature `parquet`; give CSV")]
+    NoParquet,
     /// A Parquet type that has no meaning here.
     #[error("columns of type {0} are not supported; store integers, floats, strings or booleans")]
     UnsupportedType(String),

@@ -6,12 +6,14 @@
 mod csv;
 mod encode;
 mod error;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod report;
 pub(crate) mod source;
 
 pub(crate) use self::csv::CsvSource;
 pub(crate) use self::encode::{level_text, number};
+#[cfg(feature = "parquet")]
 pub(crate) use self::parquet::ParquetSource;
 pub use error::{Place, ReadError, ReadFault};
 pub use report::{ColumnReport, ReadReport};
@@ -75,6 +77,7 @@ impl<'s> TableReader<'s> {
     pub fn read_file(&self, path: &Path) -> Result<(Dataset, ReadReport), ReadError> {
         match open(path, self.limits)? {
             AnySource::Csv(source) => self.read(source),
+            #[cfg(feature = "parquet")]
             AnySource::Parquet(source) => self.read(source),
         }
     }
@@ -92,6 +95,7 @@ impl<'s> TableReader<'s> {
     pub fn read_rows_file(&self, path: &Path) -> Result<(Rows, ReadReport), ReadError> {
         match open(path, self.limits)? {
             AnySource::Csv(source) => self.read_rows(source),
+            #[cfg(feature = "parquet")]
             AnySource::Parquet(source) => self.read_rows(source),
         }
     }
@@ -166,6 +170,7 @@ impl Rows {
 /// A file of either format.
 pub(crate) enum AnySource {
     Csv(CsvSource<BufReader<File>>),
+    #[cfg(feature = "parquet")]
     Parquet(ParquetSource),
 }
 
@@ -180,10 +185,20 @@ pub(crate) fn open(path: &Path, limits: ReadLimits) -> Result<AnySource, ReadErr
         .read_to_end(&mut magic)
         .map_err(failed)?;
     if magic == *b"PAR1" {
-        return ParquetSource::open(file, &name).map(AnySource::Parquet);
+        return parquet_source(file, &name);
     }
     file.rewind().map_err(failed)?;
     CsvSource::open(BufReader::new(file), &name, limits.record_bytes).map(AnySource::Csv)
+}
+
+#[cfg(feature = "parquet")]
+fn parquet_source(file: File, name: &str) -> Result<AnySource, ReadError> {
+    ParquetSource::open(file, name).map(AnySource::Parquet)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet_source(_: File, name: &str) -> Result<AnySource, ReadError> {
+    Err(ReadError::new(name, ReadFault::NoParquet))
 }
 
 /// The rows read so far.
