@@ -12,3 +12,4 @@ pub mod masking;
 pub mod ot;
 pub mod paillier;
 pub mod random;
+pub mod transfer;

@@ -13,7 +13,7 @@
 
 use super::OtError;
 use super::base::Seed;
-use super::transpose::{SIDE, transpose};
+use crate::transfer::transpose::{SIDE, transpose};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
 use subtle::{Choice, ConditionallySelectable};

@@ -35,7 +35,6 @@ mod extension;
 mod hash;
 mod lookup;
 mod random;
-mod transpose;
 
 pub use lookup::{ChooserSetup, LookupChooser, LookupSender, PendingLookup};
 pub use random::{ChosenKey, KeyPair};

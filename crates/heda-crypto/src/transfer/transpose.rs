@@ -1,13 +1,13 @@
 //! Transposes a square of 128 × 128 bits.
 
 /// Side of the square.
-pub(super) const SIDE: usize = 128;
+pub(crate) const SIDE: usize = 128;
 
 /// Bit j of word i becomes bit i of word j.
 ///
 /// Swaps the off-diagonal halves of ever smaller squares (Warren, "Hacker's Delight", 7-3); no
 /// step depends on the data.
-pub(super) fn transpose(square: &mut [u128; SIDE]) {
+pub(crate) fn transpose(square: &mut [u128; SIDE]) {
     let mut half = SIDE / 2;
     let mut mask = u128::MAX >> half;
     while half > 0 {

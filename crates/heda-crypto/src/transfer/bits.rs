@@ -1,0 +1,343 @@
+//! Transfers of one of two.
+//!
+//! A request gives random choices. When the wanted choices are known, the chooser sends for each
+//! the bit by which the random one differs from it. Then both have pads: the sender one for either
+//! choice, the chooser that of its own. Every object here is consumed by its use, so no random
+//! choice is corrected twice and no pad is used twice.
+//!
+//! Messages: chooser → sender: a [`BitRequest`] ahead, later [`BitCorrections`].
+
+use super::extension::{Chooser, Request, Rows, Sender, Shape};
+use super::field::FieldBits;
+use super::hash::Values;
+use super::{MAX_PAD_BYTES, TransferError, expect_count, expect_length};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// A request for random transfers of one of two.
+#[derive(Clone, PartialEq, Eq)]
+pub struct BitRequest(pub(super) Request);
+
+impl BitRequest {
+    /// Bytes of a request for so many transfers.
+    pub fn bytes(field: FieldBits, transfers: usize) -> Result<usize, TransferError> {
+        Ok(Shape::new(field, 1, transfers)?.request_bytes())
+    }
+
+    /// The request as it is sent.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.0.bytes.clone()
+    }
+
+    /// The request as it arrived, for so many transfers.
+    pub fn from_bytes(
+        field: FieldBits,
+        transfers: usize,
+        bytes: &[u8],
+    ) -> Result<Self, TransferError> {
+        Ok(Self(Request::from_bytes(
+            Shape::new(field, 1, transfers)?,
+            bytes,
+        )?))
+    }
+}
+
+/// For each transfer whether the wanted choice differs from the random one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BitCorrections(Vec<u8>);
+
+impl BitCorrections {
+    /// Bytes of the corrections of so many transfers.
+    pub fn bytes(transfers: usize) -> usize {
+        transfers.div_ceil(8)
+    }
+
+    /// The corrections as they are sent: the first is the lowest bit of the first byte.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let byte = |bits: &[u8]| bits.iter().rev().fold(0, |byte, bit| byte << 1 | bit);
+        self.0.chunks(8).map(byte).collect()
+    }
+
+    /// The corrections as they arrived.
+    pub fn from_bytes(transfers: usize, bytes: &[u8]) -> Result<Self, TransferError> {
+        let what = "the corrections";
+        expect_length(what, bytes, Self::bytes(transfers))?;
+        let mut bits: Vec<u8> = bytes
+            .iter()
+            .flat_map(|b| (0..8).map(move |n| b >> n & 1))
+            .collect();
+        match bits[transfers..].iter().all(|bit| *bit == 0) {
+            true => bits.truncate(transfers),
+            false => return Err(TransferError::Padding { what }),
+        }
+        Ok(Self(bits))
+    }
+
+    /// The corrections of some of the transfers.
+    pub fn part(&self, range: Range<usize>) -> Result<Self, TransferError> {
+        let expected = self.0.len();
+        let part = self.0.get(range.clone());
+        let what = "a part of the corrections";
+        let part = part.ok_or(TransferError::CountMismatch {
+            what,
+            got: range.end,
+            expected,
+        })?;
+        Ok(Self(part.to_vec()))
+    }
+}
+
+/// Checks the length of pads: their number of hashed words.
+fn pad_words(pad_bytes: usize) -> Result<usize, TransferError> {
+    match pad_bytes {
+        1..=MAX_PAD_BYTES => Ok(pad_bytes.div_ceil(16)),
+        _ => Err(TransferError::PadBytes(pad_bytes)),
+    }
+}
+
+/// What a row's pad of so many words is hashed from.
+fn words(row: u128, count: usize) -> impl Iterator<Item = u128> {
+    (0..count as u128).map(move |number| row ^ number)
+}
+
+/// The chooser's side of random transfers that are not yet used.
+pub struct RandomBits {
+    choices: Arc<Zeroizing<Vec<u8>>>,
+    rows: Arc<Rows>,
+    range: Range<usize>,
+}
+
+impl RandomBits {
+    /// How many transfers there are.
+    pub fn count(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The first `count` transfers, and the others.
+    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
+        let (first, second) = split_range(&self.range, count)?;
+        let (choices, rows) = (self.choices.clone(), self.rows.clone());
+        let first = Self {
+            range: first,
+            choices,
+            rows,
+        };
+        Ok((
+            first,
+            Self {
+                range: second,
+                ..self
+            },
+        ))
+    }
+
+    /// Step 11: from the random choices to the wanted ones.
+    pub fn correct(self, wanted: &[bool]) -> Result<(BitCorrections, ChosenBits), TransferError> {
+        expect_count("the list of choices", wanted.len(), self.count())?;
+        let wanted = Zeroizing::new(wanted.iter().map(|w| u8::from(*w)).collect::<Vec<u8>>());
+        let random = &self.choices[self.range.clone()];
+        let corrections = wanted.iter().zip(random).map(|(w, r)| w ^ r).collect();
+        let (rows, range) = (self.rows, self.range);
+        Ok((
+            BitCorrections(corrections),
+            ChosenBits {
+                wanted,
+                rows,
+                range,
+            },
+        ))
+    }
+}
+
+/// The chooser's side of transfers with the wanted choices.
+pub struct ChosenBits {
+    pub(super) wanted: Zeroizing<Vec<u8>>,
+    rows: Arc<Rows>,
+    range: Range<usize>,
+}
+
+impl ChosenBits {
+    /// How many transfers there are.
+    pub fn count(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The first `count` transfers, and the others.
+    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
+        let (first, second) = split_range(&self.range, count)?;
+        let (low, high) = self.wanted.split_at(count);
+        let [low, high] = [low, high].map(|part| Zeroizing::new(part.to_vec()));
+        let rows = self.rows.clone();
+        let first = Self {
+            wanted: low,
+            rows,
+            range: first,
+        };
+        Ok((
+            first,
+            Self {
+                wanted: high,
+                rows: self.rows,
+                range: second,
+            },
+        ))
+    }
+
+    /// Step 13: the pad of the choice in every transfer, `pad_bytes` long.
+    pub fn pads(
+        self,
+        pad_bytes: usize,
+        mut each: impl FnMut(usize, &[u8]),
+    ) -> Result<(), TransferError> {
+        let count = pad_words(pad_bytes)?;
+        let mut values = Values::new(count);
+        let mut pad = Zeroizing::new(vec![0; count * 16]);
+        for (number, row) in self.range.enumerate() {
+            values.set(words(self.rows.words[row], count));
+            self.rows
+                .hash
+                .many(self.rows.first + row as u64, &mut values);
+            values.bytes(&mut pad);
+            each(number, &pad[..pad_bytes]);
+        }
+        Ok(())
+    }
+}
+
+/// The sender's side of random transfers that are not yet used.
+pub struct BitKeys {
+    rows: Arc<Rows>,
+    multiples: Arc<Zeroizing<Vec<u128>>>,
+    range: Range<usize>,
+}
+
+impl BitKeys {
+    /// How many transfers there are.
+    pub fn count(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The first `count` transfers, and the others.
+    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
+        let (first, second) = split_range(&self.range, count)?;
+        let (rows, multiples) = (self.rows.clone(), self.multiples.clone());
+        let first = Self {
+            rows,
+            multiples,
+            range: first,
+        };
+        Ok((
+            first,
+            Self {
+                range: second,
+                ..self
+            },
+        ))
+    }
+
+    /// Step 12: in every transfer the pads for choice `false` and `true`, `pad_bytes` long.
+    pub fn pads(
+        self,
+        corrections: &BitCorrections,
+        pad_bytes: usize,
+        mut each: impl FnMut(usize, &[u8], &[u8]),
+    ) -> Result<(), TransferError> {
+        expect_count("the list of corrections", corrections.0.len(), self.count())?;
+        let count = pad_words(pad_bytes)?;
+        let delta = self.multiples[1];
+        let mut values = Values::new(2 * count);
+        let mut pads = Zeroizing::new(vec![0; 2 * count * 16]);
+        for ((number, row), correction) in self.range.enumerate().zip(&corrections.0) {
+            let (zero, one) = match correction {
+                0 => (self.rows.words[row], self.rows.words[row] ^ delta),
+                _ => (self.rows.words[row] ^ delta, self.rows.words[row]),
+            };
+            values.set(words(zero, count).chain(words(one, count)));
+            self.rows
+                .hash
+                .many(self.rows.first + row as u64, &mut values);
+            values.bytes(&mut pads);
+            let (zero, one) = pads.split_at(count * 16);
+            each(number, &zero[..pad_bytes], &one[..pad_bytes]);
+        }
+        Ok(())
+    }
+}
+
+/// Cuts a range of rows.
+pub(super) fn split_range(
+    range: &Range<usize>,
+    count: usize,
+) -> Result<(Range<usize>, Range<usize>), TransferError> {
+    let expected = range.len();
+    if count > expected {
+        let what = "the part to split off";
+        return Err(TransferError::CountMismatch {
+            what,
+            got: count,
+            expected,
+        });
+    }
+    let middle = range.start + count;
+    Ok((range.start..middle, middle..range.end))
+}
+
+impl Chooser {
+    /// Asks for random transfers of one of two (steps 6, 8 and 9).
+    pub fn extend_bits(
+        &mut self,
+        transfers: usize,
+    ) -> Result<(BitRequest, RandomBits), TransferError> {
+        let shape = Shape::new(self.field(), 1, transfers)?;
+        let (request, u, rows) = self.extend(shape)?;
+        let bits = u
+            .iter()
+            .flat_map(|word| (0..128).map(move |n| (word >> n) as u8 & 1));
+        let choices = Zeroizing::new(bits.take(transfers).collect::<Vec<u8>>());
+        let random = RandomBits {
+            choices: choices.into(),
+            rows: rows.into(),
+            range: 0..transfers,
+        };
+        Ok((BitRequest(request), random))
+    }
+}
+
+impl Sender {
+    /// Takes part in random transfers of one of two (steps 7 and 10).
+    pub fn accept_bits(&mut self, request: &BitRequest) -> Result<BitKeys, TransferError> {
+        let (rows, multiples) = self.accept(&request.0)?;
+        let range = 0..request.0.shape.rows();
+        Ok(BitKeys {
+            rows: rows.into(),
+            multiples,
+            range,
+        })
+    }
+}
+
+impl fmt::Debug for BitRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BitRequest({} transfers)", self.0.shape.rows())
+    }
+}
+
+impl fmt::Debug for RandomBits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RandomBits({} transfers)", self.count())
+    }
+}
+
+impl fmt::Debug for ChosenBits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ChosenBits({} transfers)", self.count())
+    }
+}
+
+impl fmt::Debug for BitKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BitKeys({} transfers)", self.count())
+    }
+}

@@ -1,0 +1,355 @@
+//! Transfers of one of 2^f.
+//!
+//! A request gives random indices in the field. When the wanted ones are known, the chooser sends for
+//! each the difference, f bits. Then the sender has a pad for every entry of a table of up to 2^f
+//! entries, the chooser the one at its index. Every object here is consumed by its use, so no random
+//! index is corrected twice and no pad is used twice.
+//!
+//! Messages: chooser → sender: an [`IndexRequest`] ahead, later [`IndexCorrections`].
+
+use super::bits::split_range;
+use super::extension::{Chooser, Request, Rows, Sender, Shape};
+use super::field::{self, FieldBits};
+use super::hash::Values;
+use super::stream::BLOCK_WORDS;
+use super::{MAX_ENTRY_BITS, TransferError, expect_count, expect_field, expect_length};
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use zeroize::{Zeroize, Zeroizing};
+
+/// A request for random transfers of one of 2^f.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IndexRequest(pub(super) Request);
+
+impl IndexRequest {
+    /// Bytes of a request for so many transfers.
+    pub fn bytes(field: FieldBits, transfers: usize) -> Result<usize, TransferError> {
+        Ok(Shape::new(field, field.get(), transfers)?.request_bytes())
+    }
+
+    /// The request as it is sent.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.0.bytes.clone()
+    }
+
+    /// The request as it arrived, for so many transfers.
+    pub fn from_bytes(
+        field: FieldBits,
+        transfers: usize,
+        bytes: &[u8],
+    ) -> Result<Self, TransferError> {
+        let shape = Shape::new(field, field.get(), transfers)?;
+        Ok(Self(Request::from_bytes(shape, bytes)?))
+    }
+}
+
+/// For each transfer the difference of the wanted index and the random one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexCorrections {
+    field: FieldBits,
+    values: Vec<u8>,
+}
+
+impl IndexCorrections {
+    /// Bytes of the corrections of so many transfers.
+    pub fn bytes(field: FieldBits, transfers: usize) -> usize {
+        (transfers * field.get()).div_ceil(8)
+    }
+
+    /// The corrections as they are sent: f bits each, lowest first, one after another.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let width = self.field.get();
+        let mut bytes = vec![0; Self::bytes(self.field, self.values.len())];
+        for (number, value) in self.values.iter().enumerate() {
+            let (byte, shift) = (number * width / 8, number * width % 8);
+            let both = (u16::from(*value) << shift).to_le_bytes();
+            bytes[byte] |= both[0];
+            if shift + width > 8 {
+                bytes[byte + 1] |= both[1];
+            }
+        }
+        bytes
+    }
+
+    /// The corrections as they arrived.
+    pub fn from_bytes(
+        field: FieldBits,
+        transfers: usize,
+        bytes: &[u8],
+    ) -> Result<Self, TransferError> {
+        let what = "the corrections";
+        expect_length(what, bytes, Self::bytes(field, transfers))?;
+        let used = transfers * field.get() % 8;
+        if used > 0 && bytes.last().is_some_and(|byte| byte >> used != 0) {
+            return Err(TransferError::Padding { what });
+        }
+        let value = |number: usize| {
+            let (byte, shift) = (number * field.get() / 8, number * field.get() % 8);
+            let next = bytes.get(byte + 1).copied().unwrap_or(0);
+            (u16::from_le_bytes([bytes[byte], next]) >> shift) as u8 & (field.elements() - 1) as u8
+        };
+        Ok(Self {
+            field,
+            values: (0..transfers).map(value).collect(),
+        })
+    }
+
+    /// The corrections of some of the transfers.
+    pub fn part(&self, range: Range<usize>) -> Result<Self, TransferError> {
+        let expected = self.values.len();
+        let part = self.values.get(range.clone());
+        let what = "a part of the corrections";
+        let part = part.ok_or(TransferError::CountMismatch {
+            what,
+            got: range.end,
+            expected,
+        })?;
+        Ok(Self {
+            field: self.field,
+            values: part.to_vec(),
+        })
+    }
+}
+
+/// Which bits of a hash are an entry of so many bits.
+fn entry_mask(entry_bits: u32) -> Result<u16, TransferError> {
+    match entry_bits {
+        1..=MAX_ENTRY_BITS => Ok(u16::MAX >> (16 - entry_bits)),
+        _ => Err(TransferError::EntryBits(entry_bits)),
+    }
+}
+
+/// The chooser's side of random transfers that are not yet used.
+pub struct RandomIndices {
+    field: FieldBits,
+    indices: Arc<Zeroizing<Vec<u8>>>,
+    rows: Arc<Rows>,
+    range: Range<usize>,
+}
+
+impl RandomIndices {
+    /// How many transfers there are.
+    pub fn count(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The first `count` transfers, and the others.
+    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
+        let (first, second) = split_range(&self.range, count)?;
+        let (indices, rows) = (self.indices.clone(), self.rows.clone());
+        let first = Self {
+            range: first,
+            indices,
+            rows,
+            field: self.field,
+        };
+        Ok((
+            first,
+            Self {
+                range: second,
+                ..self
+            },
+        ))
+    }
+
+    /// Step 11: from the random indices to the wanted ones, which are below 2^f.
+    pub fn correct(
+        self,
+        wanted: &[u8],
+    ) -> Result<(IndexCorrections, ChosenIndices), TransferError> {
+        expect_count("the list of indices", wanted.len(), self.count())?;
+        let outside = |index: &u8| usize::from(*index) >= self.field.elements();
+        if let Some(row) = wanted.iter().position(outside) {
+            return Err(TransferError::IndexOutOfRange { row });
+        }
+        let random = &self.indices[self.range.clone()];
+        let values = wanted.iter().zip(random).map(|(w, r)| w ^ r).collect();
+        let corrections = IndexCorrections {
+            field: self.field,
+            values,
+        };
+        Ok((
+            corrections,
+            ChosenIndices {
+                rows: self.rows,
+                range: self.range,
+            },
+        ))
+    }
+}
+
+/// The chooser's side of transfers with the wanted indices.
+pub struct ChosenIndices {
+    rows: Arc<Rows>,
+    range: Range<usize>,
+}
+
+impl ChosenIndices {
+    /// How many transfers there are.
+    pub fn count(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The first `count` transfers, and the others.
+    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
+        let (first, second) = split_range(&self.range, count)?;
+        let rows = self.rows.clone();
+        Ok((
+            Self { rows, range: first },
+            Self {
+                range: second,
+                ..self
+            },
+        ))
+    }
+
+    /// Step 13: the pad at the index of every transfer, `entry_bits` long.
+    pub fn pads(self, entry_bits: u32) -> Result<Vec<u16>, TransferError> {
+        let mask = entry_mask(entry_bits)?;
+        let rows = &self.rows;
+        let pad = |row| rows.hash.one(rows.first + row as u64, rows.words[row]) as u16 & mask;
+        Ok(self.range.map(pad).collect())
+    }
+}
+
+/// The sender's side of random transfers that are not yet used.
+pub struct IndexKeys {
+    field: FieldBits,
+    rows: Arc<Rows>,
+    multiples: Arc<Zeroizing<Vec<u128>>>,
+    range: Range<usize>,
+}
+
+impl IndexKeys {
+    /// How many transfers there are.
+    pub fn count(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The first `count` transfers, and the others.
+    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
+        let (first, second) = split_range(&self.range, count)?;
+        let (rows, multiples) = (self.rows.clone(), self.multiples.clone());
+        let first = Self {
+            rows,
+            multiples,
+            range: first,
+            field: self.field,
+        };
+        Ok((
+            first,
+            Self {
+                range: second,
+                ..self
+            },
+        ))
+    }
+
+    /// Step 12: in every transfer the pads of entries 0 to 2^`index_bits` − 1, `entry_bits` long.
+    pub fn pads(
+        self,
+        corrections: &IndexCorrections,
+        index_bits: u32,
+        entry_bits: u32,
+        mut each: impl FnMut(usize, &[u16]),
+    ) -> Result<(), TransferError> {
+        expect_field("the list of corrections", corrections.field, self.field)?;
+        expect_count(
+            "the list of corrections",
+            corrections.values.len(),
+            self.count(),
+        )?;
+        let mask = entry_mask(entry_bits)?;
+        let most = self.field.get() as u32;
+        if !(1..=most).contains(&index_bits) {
+            return Err(TransferError::IndexBits {
+                got: index_bits,
+                most,
+            });
+        }
+        let count = 1 << index_bits;
+        let mut values = Values::new(count);
+        let mut pads = Zeroizing::new(vec![0; count]);
+        for ((number, row), correction) in self.range.enumerate().zip(&corrections.values) {
+            let (word, correction) = (self.rows.words[row], usize::from(*correction));
+            // The correction is public. Entry v has the key of y = v ⊕ correction.
+            values.set((0..count).map(|v| word ^ self.multiples[v ^ correction]));
+            self.rows
+                .hash
+                .many(self.rows.first + row as u64, &mut values);
+            values.low(&mut pads, mask);
+            each(number, &pads);
+        }
+        Ok(())
+    }
+}
+
+impl Chooser {
+    /// Asks for random transfers of one of 2^f (steps 6, 8 and 9).
+    pub fn extend_indices(
+        &mut self,
+        transfers: usize,
+    ) -> Result<(IndexRequest, RandomIndices), TransferError> {
+        let field = self.field();
+        let shape = Shape::new(field, field.get(), transfers)?;
+        let (request, u, rows) = self.extend(shape)?;
+        let mut indices = Zeroizing::new(vec![0; transfers]);
+        let blocks = u.chunks_exact(field.get() * BLOCK_WORDS);
+        for (planes, indices) in blocks.zip(indices.chunks_mut(BLOCK_WORDS * 128)) {
+            let mut column = vec![0; field.get()];
+            for (word, indices) in indices.chunks_mut(128).enumerate() {
+                for (part, plane) in column.iter_mut().zip(planes.chunks_exact(BLOCK_WORDS)) {
+                    *part = plane[word];
+                }
+                field::elements(&column, indices);
+            }
+            column.zeroize();
+        }
+        let random = RandomIndices {
+            field,
+            indices: indices.into(),
+            rows: rows.into(),
+            range: 0..transfers,
+        };
+        Ok((IndexRequest(request), random))
+    }
+}
+
+impl Sender {
+    /// Takes part in random transfers of one of 2^f (steps 7 and 10).
+    pub fn accept_indices(&mut self, request: &IndexRequest) -> Result<IndexKeys, TransferError> {
+        let (rows, multiples) = self.accept(&request.0)?;
+        let range = 0..request.0.shape.rows();
+        Ok(IndexKeys {
+            field: self.field(),
+            rows: rows.into(),
+            multiples,
+            range,
+        })
+    }
+}
+
+impl fmt::Debug for IndexRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IndexRequest({} transfers)", self.0.shape.rows())
+    }
+}
+
+impl fmt::Debug for RandomIndices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RandomIndices({} transfers)", self.count())
+    }
+}
+
+impl fmt::Debug for ChosenIndices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ChosenIndices({} transfers)", self.count())
+    }
+}
+
+impl fmt::Debug for IndexKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IndexKeys({} transfers)", self.count())
+    }
+}
