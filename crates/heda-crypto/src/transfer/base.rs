@@ -122,7 +122,11 @@ mod tests {
     #[test]
     fn the_chooser_gets_the_chosen_key_and_not_the_other() {
         let mut rng = Randomness::seeded(2).fork("base", 0).unwrap();
-        for choices in [[0u8; 20], [1; 20], std::array::from_fn(|n| n as u8 / 3 & 1)] {
+        for choices in [
+            [0u8; 20],
+            [1; 20],
+            std::array::from_fn(|n| (n as u8 / 3) & 1),
+        ] {
             let (sender, first) = BaseSender::start(&mut rng);
             let bits = choices.iter().map(|c| Choice::from(*c));
             let (keys, second) = choose(&first, bits, &mut rng);

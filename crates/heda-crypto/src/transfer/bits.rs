@@ -7,9 +7,10 @@
 //!
 //! Messages: chooser → sender: a [`BitRequest`] ahead, later [`BitCorrections`].
 
-use super::extension::{Chooser, Request, Rows, Sender, Shape};
-use super::field::FieldBits;
+use super::extension::{Chooser, Rows, Sender};
+use super::field::{FieldBits, Multiples};
 use super::hash::Values;
+use super::request::{Request, Shape};
 use super::{MAX_PAD_BYTES, TransferError, expect_count, expect_length};
 use std::fmt;
 use std::ops::Range;
@@ -209,7 +210,7 @@ impl ChosenBits {
 /// The sender's side of random transfers that are not yet used.
 pub struct BitKeys {
     rows: Arc<Rows>,
-    multiples: Arc<Zeroizing<Vec<u128>>>,
+    multiples: Arc<Multiples>,
     range: Range<usize>,
 }
 
@@ -246,7 +247,7 @@ impl BitKeys {
     ) -> Result<(), TransferError> {
         expect_count("the list of corrections", corrections.0.len(), self.count())?;
         let count = pad_words(pad_bytes)?;
-        let delta = self.multiples[1];
+        let delta = self.multiples.rows()[1];
         let mut values = Values::new(2 * count);
         let mut pads = Zeroizing::new(vec![0; 2 * count * 16]);
         for ((number, row), correction) in self.range.enumerate().zip(&corrections.0) {
@@ -309,7 +310,7 @@ impl Sender {
     /// Takes part in random transfers of one of two (steps 7 and 10).
     pub fn accept_bits(&mut self, request: &BitRequest) -> Result<BitKeys, TransferError> {
         let (rows, multiples) = self.accept(&request.0)?;
-        let range = 0..request.0.shape.rows();
+        let range = 0..request.0.shape.rows;
         Ok(BitKeys {
             rows: rows.into(),
             multiples,
@@ -320,7 +321,7 @@ impl Sender {
 
 impl fmt::Debug for BitRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BitRequest({} transfers)", self.0.shape.rows())
+        write!(f, "BitRequest({} transfers)", self.0.shape.rows)
     }
 }
 

@@ -2,8 +2,9 @@
 //! name is here: trees that fit only some Δ, columns that stand for different choices, wrong answers
 //! to the challenge, and messages that were moved, repeated or cut.
 
-use super::extension::{Draft, Request, Shape};
+use super::extension::Draft;
 use super::field::bit_mask;
+use super::request::{Request, Shape};
 use super::stream::BLOCK_WORDS;
 use super::tests::{bit_pads, field, rng, session};
 use super::*;

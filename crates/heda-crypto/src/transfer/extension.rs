@@ -6,153 +6,22 @@
 //! rows, the sender has w = v + u·Δ: hashes of w − y·Δ, for all y, are its keys, and the hash of v is
 //! the one that the chooser has.
 //!
-//! Message: the number of the first transfer (8 bytes); for each block of rows, each tree but the
-//! first and each plane its bits; the image of u; the digest of the image of v.
+//! Message: a request, laid out in `request.rs`.
 
 use super::check::{self, Challenge};
-use super::field::{FieldBits, ROW_BITS};
+use super::field::{FieldBits, Multiples, ROW_BITS};
 use super::hash::RowHash;
+use super::request::{Request, Shape};
 use super::setup::Transcript;
 use super::stream::{self, BLOCK_WORDS, Leaves, Place};
 use super::transpose::transpose;
-use super::{MAX_BATCH, MAX_TRANSFERS, TransferError, TreeLabel};
-use super::{expect_field, expect_length, read_words};
+use super::{MAX_TRANSFERS, TransferError, TreeLabel, expect_field, read_words};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::fmt;
-use std::ops::Range;
+use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
-
-/// Bytes of the first transfer's number in front of a request.
-const POSITION_BYTES: usize = 8;
-/// Bytes of a word.
-const WORD_BYTES: usize = 16;
-/// Bytes of the digest at the end of a request.
-const DIGEST_BYTES: usize = 32;
-
-/// How a request of so many rows is cut into words and blocks. The last word holds the masking rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
-    field: FieldBits,
-    planes: usize,
-    rows: usize,
-}
-
-impl Shape {
-    /// Choices are bits (`planes` = 1) or elements of the field (`planes` = f).
-    pub(super) fn new(field: FieldBits, planes: usize, rows: usize) -> Result<Self, TransferError> {
-        match rows {
-            0..=MAX_BATCH => Ok(Self {
-                field,
-                planes,
-                rows,
-            }),
-            _ => Err(TransferError::TooManyAtOnce(rows)),
-        }
-    }
-
-    pub(super) fn rows(&self) -> usize {
-        self.rows
-    }
-
-    fn row_words(&self) -> usize {
-        self.rows.div_ceil(128)
-    }
-
-    fn blocks(&self) -> usize {
-        (self.row_words() + 1).div_ceil(BLOCK_WORDS)
-    }
-
-    fn block_words(&self, block: usize) -> Range<usize> {
-        let end = (block + 1) * BLOCK_WORDS;
-        block * BLOCK_WORDS..end.min(self.row_words() + 1)
-    }
-
-    /// Words of a block that hold rows.
-    fn block_row_words(&self, block: usize) -> usize {
-        let words = self.block_words(block);
-        words.end.min(self.row_words()) - words.start.min(self.row_words())
-    }
-
-    /// Bytes of a word that travel: of the last rows only as many as there are.
-    fn word_bytes(&self, word: usize) -> usize {
-        match word + 1 == self.row_words() {
-            true => self.rows.div_ceil(8) - word * WORD_BYTES,
-            false => WORD_BYTES,
-        }
-    }
-
-    /// Which bits of a word travel.
-    fn word_mask(&self, word: usize) -> u128 {
-        u128::MAX >> (128 - 8 * self.word_bytes(word))
-    }
-
-    /// Bytes of one plane of one tree within a block.
-    fn plane_bytes(&self, block: usize) -> usize {
-        self.block_words(block)
-            .map(|word| self.word_bytes(word))
-            .sum()
-    }
-
-    fn sent_planes(&self) -> usize {
-        (self.field.trees() - 1) * self.planes
-    }
-
-    pub(super) fn request_bytes(&self) -> usize {
-        let columns = self.rows.div_ceil(8) + WORD_BYTES;
-        let answer = self.planes * WORD_BYTES + DIGEST_BYTES;
-        POSITION_BYTES + self.sent_planes() * columns + answer
-    }
-
-    /// Words of all planes of u in a block.
-    fn u_words(&self) -> usize {
-        self.planes * BLOCK_WORDS
-    }
-
-    /// Words of all planes of v or w in a block.
-    fn v_words(&self) -> usize {
-        self.field.base_transfers() * BLOCK_WORDS
-    }
-
-    /// Cuts the columns of a request into blocks.
-    fn cut<'a>(&self, mut columns: &'a [u8]) -> Vec<&'a [u8]> {
-        let mut blocks = Vec::with_capacity(self.blocks());
-        for block in 0..self.blocks() {
-            let (part, rest) = columns.split_at(self.sent_planes() * self.plane_bytes(block));
-            blocks.push(part);
-            columns = rest;
-        }
-        blocks
-    }
-}
-
-/// A request as bytes, of the length that its shape demands.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Request {
-    pub(super) shape: Shape,
-    pub(super) bytes: Vec<u8>,
-}
-
-impl Request {
-    pub(super) fn from_bytes(shape: Shape, bytes: &[u8]) -> Result<Self, TransferError> {
-        expect_length("the request", bytes, shape.request_bytes())?;
-        Ok(Self {
-            shape,
-            bytes: bytes.to_vec(),
-        })
-    }
-
-    /// Number of the first transfer, columns, image of u, digest.
-    fn parts(&self) -> (u64, &[u8], &[u8], &[u8]) {
-        let (rest, digest) = self.bytes.split_at(self.bytes.len() - DIGEST_BYTES);
-        let (rest, image) = rest.split_at(rest.len() - self.shape.planes * WORD_BYTES);
-        let (position, columns) = rest.split_at(POSITION_BYTES);
-        let mut first = [0; POSITION_BYTES];
-        first.copy_from_slice(position);
-        (u64::from_le_bytes(first), columns, image, digest)
-    }
-}
 
 /// What both sides count and know alike.
 pub(super) struct Session {
@@ -382,7 +251,7 @@ fn finish(
 struct Secrets {
     delta: Zeroizing<Vec<u8>>,
     trees: Vec<Leaves>,
-    multiples: std::sync::Arc<Zeroizing<Vec<u128>>>,
+    multiples: Arc<Multiples>,
 }
 
 /// The party that has all keys of each transfer. It cannot be cloned or stored.
@@ -400,7 +269,7 @@ impl Sender {
         let secrets = Secrets {
             delta: Zeroizing::new(delta.to_vec()),
             trees: trees.collect(),
-            multiples: Zeroizing::new(session.field.multiples(delta)).into(),
+            multiples: Multiples::new(session.field, delta).into(),
         };
         Self {
             session,
@@ -433,7 +302,7 @@ impl Sender {
     pub(super) fn accept(
         &mut self,
         request: &Request,
-    ) -> Result<(Rows, std::sync::Arc<Zeroizing<Vec<u128>>>), TransferError> {
+    ) -> Result<(Rows, Arc<Multiples>), TransferError> {
         let secrets = self.secrets.as_ref().ok_or(TransferError::Poisoned)?;
         let shape = &request.shape;
         expect_field("the request", shape.field, self.session.field)?;

@@ -5,7 +5,7 @@
 //! element are ever needed on planes, and they are sums of planes.
 
 use super::TransferError;
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// The widest field has 2^8 elements.
 pub(super) const MAX_BITS: usize = 8;
@@ -97,16 +97,25 @@ impl FieldBits {
         });
         product
     }
+}
 
-    /// The multiples y·Δ of every y, as rows: the bits of y·Δ_0, then of y·Δ_1, …, cut at 128.
-    pub(super) fn multiples(self, delta: &[u8]) -> Vec<u128> {
+/// The multiples y·Δ of every y, as rows: the bits of y·Δ_0, then of y·Δ_1, …, cut at 128.
+pub(super) struct Multiples(Zeroizing<Vec<u128>>);
+
+impl Multiples {
+    pub(super) fn new(field: FieldBits, delta: &[u8]) -> Self {
         let row = |y: usize| {
             let parts = delta.iter().enumerate();
             parts.fold(0, |row, (tree, part)| {
-                row | u128::from(self.multiply(*part, y as u8)) << (tree * self.get())
+                row | u128::from(field.multiply(*part, y as u8)) << (tree * field.get())
             })
         };
-        (0..self.elements()).map(row).collect()
+        Self(Zeroizing::new((0..field.elements()).map(row).collect()))
+    }
+
+    /// All of them, by y. What is public may be used as a place here, and nothing else.
+    pub(super) fn rows(&self) -> &[u128] {
+        &self.0
     }
 }
 
@@ -214,7 +223,8 @@ mod tests {
     fn multiples_of_a_secret_are_cut_at_128_bits() {
         let field = FieldBits::DEFAULT;
         let delta: Vec<u8> = (1..=22).collect();
-        let multiples = field.multiples(&delta);
+        let multiples = Multiples::new(field, &delta);
+        let multiples = multiples.rows();
         assert_eq!((multiples.len(), multiples[0]), (64, 0));
         for (y, row) in multiples.iter().enumerate() {
             for (tree, part) in delta.iter().enumerate() {

@@ -8,9 +8,10 @@
 //! Messages: chooser → sender: an [`IndexRequest`] ahead, later [`IndexCorrections`].
 
 use super::bits::split_range;
-use super::extension::{Chooser, Request, Rows, Sender, Shape};
-use super::field::{self, FieldBits};
+use super::extension::{Chooser, Rows, Sender};
+use super::field::{self, FieldBits, Multiples};
 use super::hash::Values;
+use super::request::{Request, Shape};
 use super::stream::BLOCK_WORDS;
 use super::{MAX_ENTRY_BITS, TransferError, expect_count, expect_field, expect_length};
 use std::fmt;
@@ -217,7 +218,7 @@ impl ChosenIndices {
 pub struct IndexKeys {
     field: FieldBits,
     rows: Arc<Rows>,
-    multiples: Arc<Zeroizing<Vec<u128>>>,
+    multiples: Arc<Multiples>,
     range: Range<usize>,
 }
 
@@ -269,12 +270,13 @@ impl IndexKeys {
             });
         }
         let count = 1 << index_bits;
+        let multiples = self.multiples.rows();
         let mut values = Values::new(count);
         let mut pads = Zeroizing::new(vec![0; count]);
         for ((number, row), correction) in self.range.enumerate().zip(&corrections.values) {
             let (word, correction) = (self.rows.words[row], usize::from(*correction));
             // The correction is public. Entry v has the key of y = v ⊕ correction.
-            values.set((0..count).map(|v| word ^ self.multiples[v ^ correction]));
+            values.set((0..count).map(|v| word ^ multiples[v ^ correction]));
             self.rows
                 .hash
                 .many(self.rows.first + row as u64, &mut values);
@@ -320,7 +322,7 @@ impl Sender {
     /// Takes part in random transfers of one of 2^f (steps 7 and 10).
     pub fn accept_indices(&mut self, request: &IndexRequest) -> Result<IndexKeys, TransferError> {
         let (rows, multiples) = self.accept(&request.0)?;
-        let range = 0..request.0.shape.rows();
+        let range = 0..request.0.shape.rows;
         Ok(IndexKeys {
             field: self.field(),
             rows: rows.into(),
@@ -332,7 +334,7 @@ impl Sender {
 
 impl fmt::Debug for IndexRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "IndexRequest({} transfers)", self.0.shape.rows())
+        write!(f, "IndexRequest({} transfers)", self.0.shape.rows)
     }
 }
 

@@ -7,7 +7,7 @@
 //! | trees | `ggm.rs` | Goldreich, Goldwasser, Micali 1986; Boyle et al. 2019 |
 //! | setup | `setup.rs` | Roy 2022 (SoftSpoken), with the consistency check of the trees |
 //! | columns | `stream.rs`, `field.rs` | Roy 2022, small-field VOLE |
-//! | extension and check | `extension.rs`, `check.rs` | Roy 2022, repetition code, Fiat–Shamir |
+//! | extension and check | `request.rs`, `extension.rs`, `check.rs` | Roy 2022, repetition code, Fiat–Shamir |
 //! | hash | `hash.rs` | Guo, Katz, Wang, Weng, Yu 2020: a fresh key of AES for every transfer |
 //! | one of two | `bits.rs` | |
 //! | one of 2^f | `indices.rs` | |
@@ -46,6 +46,7 @@ mod field;
 mod ggm;
 mod hash;
 mod indices;
+mod request;
 mod setup;
 mod stream;
 pub(crate) mod transpose;

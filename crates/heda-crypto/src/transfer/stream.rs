@@ -196,7 +196,8 @@ mod tests {
                     .collect();
                 let (mut u, mut v) = (vec![0; size], vec![0; field.get() * BLOCK_WORDS]);
                 all_leaves(&Leaves::new(3, &keys), field, place, &mut u, &mut v);
-                let correction: Vec<u128> = (0..size as u128).map(|n| n << 64 | n * 31).collect();
+                let correction: Vec<u128> =
+                    (0..size as u128).map(|n| (n << 64) | (n * 31)).collect();
                 let mut w = v.clone();
                 all_but_one(
                     &Leaves::new(3, &relative),
