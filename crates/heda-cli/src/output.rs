@@ -1,7 +1,6 @@
 //! Results on stdout, one JSON object when asked; notes on stderr.
 
 use heda::failure::{Failure, Kind};
-use heda_train::paper::leaks;
 use heda_train::proposal::Engine;
 use std::io::Write;
 
@@ -30,8 +29,9 @@ pub(crate) fn warn(lines: impl IntoIterator<Item = String>) {
 
 /// Says what an engine gives away, before it does.
 pub(crate) fn warn_of_leaks(engine: Engine) {
-    if engine == Engine::Paper {
-        eprintln!("heda: engine paper protects little and is here for comparison:");
-        leaks().iter().for_each(|leak| eprintln!("  - {leak}"));
+    let leaks = engine.leaks();
+    if !leaks.is_empty() {
+        eprintln!("heda: engine {engine} protects little and is here for comparison:");
+        leaks.iter().for_each(|leak| eprintln!("  - {leak}"));
     }
 }

@@ -18,7 +18,6 @@ mod training;
 
 use clap::Subcommand;
 use heda::failure::{Failure, Kind};
-use heda::local_job::engine;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::split::Split;
@@ -66,7 +65,7 @@ pub struct Options {
     #[arg(long)]
     quick: bool,
     /// Train with this engine only: lookup or paper
-    #[arg(long, value_name = "ENGINE", value_parser = engine)]
+    #[arg(long, value_name = "ENGINE")]
     engine: Option<Engine>,
     /// Fixes every random draw
     #[arg(long, value_name = "S", default_value_t = 1)]

@@ -9,7 +9,7 @@
 //! | [`Recording::coefficients_by_divisors`] | provider | reads the model | – |
 //! | [`row_from_gradient`] | data user | a batch of one row is the row, so both engines refuse it | |
 
-use crate::job;
+use crate::engine::lookup;
 use crate::paper::dictionary::{Dictionary, factors};
 use crate::paper::{PaperError, PaperRows, PaperSource, Plan, ProviderKeys, local, tag};
 use heda_blocks::channel::Recorded;
@@ -96,8 +96,8 @@ pub fn nearest_encryptions(
     largest: u32,
     mut encrypt: impl FnMut(u32) -> Result<EncryptedMatrix, LatticeError>,
 ) -> Result<Guesses, AttackError> {
-    let key = PublicKey::from_bytes(first(view, job::tag::PUBLIC_KEY)?)?;
-    let matrix = first(view, job::tag::MATRIX)?;
+    let key = PublicKey::from_bytes(first(view, lookup::tag::PUBLIC_KEY)?)?;
+    let matrix = first(view, lookup::tag::MATRIX)?;
     let seen = EncryptedMatrix::from_bytes(matrix, rows, columns, &key)?.visible_cells();
     let mut best = vec![(u64::MAX, 0); seen.len()];
     for number in 0..=largest {

@@ -1,6 +1,7 @@
 //! What can go wrong in a job, and who is at fault.
 
 use crate::codec::Malformed;
+use crate::engine::Impossible;
 use heda_blocks::channel::ChannelError;
 use heda_blocks::lookup::LookupError;
 use heda_crypto::random::NoRandomness;
@@ -40,6 +41,12 @@ pub enum JobError {
     /// A defect of ours.
     #[error("internal error: {0}")]
     Bug(String),
+}
+
+impl From<Impossible> for JobError {
+    fn from(error: Impossible) -> Self {
+        Self::Input(error.to_string())
+    }
 }
 
 /// What a peer did wrong. Every case blames the peer or the network, not the caller.
@@ -88,6 +95,12 @@ pub enum ServeError {
 impl From<ChannelError> for ServeError {
     fn from(error: ChannelError) -> Self {
         Self::Peer(error.into())
+    }
+}
+
+impl From<Impossible> for ServeError {
+    fn from(error: Impossible) -> Self {
+        Self::Refused(error.to_string())
     }
 }
 

@@ -2,7 +2,7 @@
 //! ones, or a sample of its own. What would be published gets the noise of a real release, what
 //! would be encrypted stays exact, and the oracle trains on both.
 
-use crate::lookup::Columns;
+use crate::engine::Columns;
 use crate::proposal::Spending;
 use crate::release::{Offer, overwrite};
 use crate::rows::on_grid;
@@ -68,10 +68,10 @@ impl Estimator {
         let Some(spending) = self.spending.as_ref().filter(|_| published.contains(&true)) else {
             return held_out_accuracy(&data.select_rows(&split.train), &test);
         };
-        let mut grid = on_grid(&data, &split.train, self.value_bits);
+        let training = data.select_rows(&split.train);
+        let mut grid = on_grid(training.values(), self.value_bits);
         self.publish(&data, &published, spending, &mut grid, repeat)?;
         let step = f64::from(1u32 << self.value_bits);
-        let training = data.select_rows(&split.train);
         let noisy = Dataset::new(
             training.features().to_vec(),
             grid.iter().map(|&value| f64::from(value) / step).collect(),

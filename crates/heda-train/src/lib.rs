@@ -2,13 +2,13 @@
 
 pub mod attacks;
 mod codec;
+pub mod engine;
 pub mod error;
 pub mod estimate;
 pub mod histogram;
 pub mod house;
 pub mod job;
 pub mod local;
-mod lookup;
 pub mod negotiation;
 pub mod paper;
 mod parallel;

@@ -50,11 +50,7 @@ impl Parts {
     /// Training rows and held-out rows, part by part.
     pub fn rows(&self, holdout_permille: u32) -> (Vec<Dataset>, Vec<Dataset>) {
         let cut = |(part, seed): (&Arc<Dataset>, &Zeroizing<[u8; 32]>)| {
-            let order = RowOrder::draw(part.rows(), holdout_permille, seed);
-            (
-                part.select_rows(&order.training),
-                part.select_rows(&order.held_out),
-            )
+            RowOrder::draw(part.rows(), holdout_permille, seed).cut(part)
         };
         self.data.iter().zip(&self.seeds).map(cut).unzip()
     }

@@ -45,7 +45,8 @@ impl From<LookupError> for RemoteError {
 }
 
 impl RemoteError {
-    fn of(self, name: &str) -> JobError {
+    /// The failure with the name of whom it is about.
+    pub(crate) fn of(self, name: &str) -> JobError {
         match self {
             Self::Peer(problem) => JobError::Provider {
                 name: name.to_owned(),

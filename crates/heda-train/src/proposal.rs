@@ -1,7 +1,11 @@
 //! What the data user proposes and every provider must agree to (step J1), and the other control
 //! messages of a job.
 
-use crate::codec::{hex, unhex};
+use crate::codec::{hex, to_json, unhex};
+pub use crate::engine::Engine;
+use crate::job::tag;
+use crate::parallel::RemoteError;
+use heda_blocks::channel::Channel;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::loss::LossKind;
 use heda_learn::score::Method;
@@ -67,26 +71,6 @@ impl<'de> Deserialize<'de> for JobId {
         String::deserialize(deserializer)?
             .parse()
             .map_err(serde::de::Error::custom)
-    }
-}
-
-/// How gradients are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Engine {
-    /// Masked scores and an oblivious table: the default.
-    #[default]
-    Lookup,
-    /// The paper's Algorithm 5, with its leaks: for reproduction only.
-    Paper,
-}
-
-impl fmt::Display for Engine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Lookup => "lookup",
-            Self::Paper => "paper",
-        })
     }
 }
 
@@ -327,6 +311,14 @@ pub(crate) enum Command {
     },
     /// The job is done.
     Finish,
+}
+
+impl Command {
+    /// Sends it.
+    pub(crate) fn send(&self, channel: &mut Channel) -> Result<(), RemoteError> {
+        let bytes = to_json(self).map_err(|e| RemoteError::Bug(e.to_string()))?;
+        Ok(channel.send(tag::COMMAND, &bytes)?)
+    }
 }
 
 #[cfg(test)]

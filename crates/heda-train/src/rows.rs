@@ -2,6 +2,7 @@
 //! how both sides read a release.
 
 use crate::codec::Malformed;
+use crate::engine::Part;
 use heda_crypto::random::Randomness;
 use heda_dp::column::ColumnSpec;
 use heda_learn::data::{Dataset, Feature};
@@ -29,6 +30,22 @@ impl RowOrder {
             held_out: order,
         }
     }
+
+    /// How many rows train and how many are held out.
+    pub(crate) fn part(&self) -> Part {
+        Part {
+            rows: self.training.len(),
+            held_out: self.held_out.len(),
+        }
+    }
+
+    /// Training rows and held-out rows.
+    pub(crate) fn cut(&self, data: &Dataset) -> (Dataset, Dataset) {
+        (
+            data.select_rows(&self.training),
+            data.select_rows(&self.held_out),
+        )
+    }
 }
 
 /// A seed for the order of a job's rows when the rows' order need not outlive the process.
@@ -40,11 +57,11 @@ pub fn fresh_row_seed(
     Ok(seed)
 }
 
-/// Values on the grid of 2^`bits` steps, row by row.
-pub(crate) fn on_grid(data: &Dataset, rows: &[usize], bits: u32) -> Vec<u32> {
+/// Values on the grid of 2^`bits` steps.
+pub(crate) fn on_grid(values: &[f64], bits: u32) -> Vec<u32> {
     let scale = f64::from(1u32 << bits);
-    let values = rows.iter().flat_map(|&row| data.row(row));
-    values.map(|value| (value * scale).round() as u32).collect()
+    let cells = values.iter().map(|value| (value * scale).round() as u32);
+    cells.collect()
 }
 
 /// The public domain of a feature as it is published: a category in one-hot coding by its level,

@@ -39,17 +39,6 @@ pub const PAPER_RATE: f64 = 10.0;
 /// How fast it falls.
 pub const PAPER_DECAY: f64 = 0.03;
 
-/// The engine of this name.
-///
-/// # Errors
-/// If there is none.
-pub fn engine(word: &str) -> Result<Engine, String> {
-    [Engine::Lookup, Engine::Paper]
-        .into_iter()
-        .find(|engine| engine.to_string() == word)
-        .ok_or_else(|| "there are lookup and paper".into())
-}
-
 /// What to run.
 #[derive(Debug, Clone)]
 pub struct LocalJob {

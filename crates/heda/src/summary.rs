@@ -5,7 +5,6 @@ use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
 use heda_train::histogram::Histogram;
 use heda_train::job::{ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed};
-use heda_train::paper::leaks;
 use heda_train::proposal::Engine;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -423,7 +422,7 @@ impl Summary {
         }
         let providers = match self.engine {
             Engine::Lookup => self.providers_learned(scored),
-            Engine::Paper => format!("Engine paper leaks. {}", leaks().join(" ")),
+            Engine::Paper => format!("Engine paper leaks. {}", self.engine.leaks().join(" ")),
         };
         let published = match self.epsilon_total {
             Some(epsilon) => format!(

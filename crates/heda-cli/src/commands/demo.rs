@@ -4,7 +4,7 @@ use crate::output;
 use crate::progress::Progress;
 use heda::failure::Failure;
 use heda::files::write_whole;
-use heda::local_job::{LocalJob, Rest, engine};
+use heda::local_job::{LocalJob, Rest};
 use heda::report;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "POINTS")]
     accuracy_loss: Option<f64>,
     /// How gradients are computed: lookup, or paper (leaks; for comparison only)
-    #[arg(long, value_name = "ENGINE", default_value = "lookup", value_parser = engine)]
+    #[arg(long, value_name = "ENGINE", default_value = "lookup")]
     engine: Engine,
     /// Key size of engine paper
     #[arg(long, value_name = "BITS", default_value_t = 2048)]

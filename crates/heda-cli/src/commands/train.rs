@@ -18,13 +18,13 @@ use heda_learn::table::TableReader;
 use heda_node::client::Connector;
 use heda_node::client::state::StateFile;
 use heda_node::client::training::{Listener, NetworkJob, NetworkJobError, Notice};
-use heda_node::config::{Engine, Iota, JobConfig};
+use heda_node::config::{Iota, JobConfig};
 use heda_node::identity::Identity;
 use heda_node::system::clock::SystemClock;
 use heda_node::wire::WireLimits;
 use heda_train::job::{Choice, JobSpec, Outcome};
 use heda_train::local::fresh_job_id;
-use heda_train::proposal::{self, JobId, Ranking, Spending};
+use heda_train::proposal::{JobId, Ranking, Spending};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ pub(crate) fn spec(
         dataset: config.data_set.to_string(),
         schema: Arc::clone(schema),
         positives,
-        engine: engine(config),
+        engine: config.engine,
         loss: config.loss,
         precision: Precision::default(),
         settings: Settings {
@@ -274,13 +274,6 @@ fn train(
     outcome.map_err(failure)
 }
 
-fn engine(config: &JobConfig) -> proposal::Engine {
-    match config.engine {
-        Engine::Lookup => proposal::Engine::Lookup,
-        Engine::Paper => proposal::Engine::Paper,
-    }
-}
-
 /// Plain lines on stderr, one for each thing that a person who waits wants to know.
 fn listener() -> Listener {
     Arc::new(|notice| match notice {
@@ -323,7 +316,7 @@ fn summary(config: &JobConfig, schema: &Schema, outcome: &Outcome, began: Instan
         .collect();
     let about = About {
         dataset: config.data_set.to_string(),
-        engine: engine(config),
+        engine: config.engine,
         seeded: config.seed.is_some(),
         feature_names: &names,
         class_names: &schema.label().classes(),

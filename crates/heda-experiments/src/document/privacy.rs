@@ -152,7 +152,7 @@ pub(super) fn attacked(rows: &Rows<'_>, _folder: &str) -> String {
          draws a factor for each row.\n\
          - *Divisors*: which does not help, because a product is divisible by the factors that the \
          provider made itself. Engine `lookup` has no such step: all that a provider decrypts is \
-         uniform (tested in `crates/heda-train/src/lookup/view_tests.rs`).\n\
+         uniform (tested in `crates/heda-train/src/engine/lookup/view_tests.rs`).\n\
          - *Gradient of one row*: the gradient of a batch of one row is the row. The paper's \
          mini-batches do not forbid it; here both engines refuse such a job.\n",
         table(&head, &body),

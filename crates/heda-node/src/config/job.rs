@@ -12,6 +12,7 @@ use heda_dp::epsilon::Epsilon;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::Method;
 use heda_learn::score;
+use heda_train::engine::Engine;
 use serde::Deserialize;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,8 @@ pub struct JobConfig {
     pub data_set: Name,
     /// Certificate of a private authority, for providers that are `certified_as` something.
     pub authority: Option<PathBuf>,
-    /// `lookup` or `paper`.
-    #[serde(default = "default_engine")]
+    /// How gradients are computed.
+    #[serde(default)]
     pub engine: Engine,
     /// How many features are encrypted, the best by the ranking; the others are published.
     pub iota: Option<Iota>,
@@ -111,26 +112,6 @@ impl Auto {
     }
 }
 
-/// Which engine computes gradients.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Engine {
-    /// Masked scores and an oblivious table.
-    Lookup,
-    /// The paper's Algorithm 5, with its leaks.
-    Paper,
-}
-
-impl Engine {
-    /// Its name in files and ledgers.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Lookup => "lookup",
-            Self::Paper => "paper",
-        }
-    }
-}
-
 /// What to do when a provider is lost and does not come back in time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -176,10 +157,6 @@ pub struct ProviderEntry {
     pub fingerprint: Option<PeerFingerprint>,
     /// Or the name in its certificate of the authority.
     pub certified_as: Option<String>,
-}
-
-fn default_engine() -> Engine {
-    Engine::Lookup
 }
 
 fn default_key_bits() -> u32 {
@@ -320,7 +297,7 @@ impl JobConfig {
         JobRequest {
             job: "preview".into(),
             schema: facts.schema.clone(),
-            engine: self.engine.name().into(),
+            engine: self.engine,
             scored: self.encrypt.is_none() && self.order.is_none(),
             features,
             published,

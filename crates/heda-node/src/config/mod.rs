@@ -7,7 +7,7 @@ mod job;
 mod provider;
 mod values;
 
-pub use job::{Auto, Engine, JobConfig, OnLoss, ProviderEntry, Timeouts};
+pub use job::{Auto, JobConfig, OnLoss, ProviderEntry, Timeouts};
 pub use provider::{
     AllowedPeer, KnownProvider, LimitsConfig, ProviderConfig, RecognitionConfig, Reproducible,
 };

@@ -279,7 +279,7 @@ impl Visit<'_> {
         Ok(JobRequest {
             job: proposal.job.to_string(),
             schema: proposal.schema.clone(),
-            engine: proposal.engine.to_string(),
+            engine: proposal.engine,
             scored,
             features,
             published: Published::Named(Vec::new()),
@@ -318,7 +318,7 @@ impl House for Visit<'_> {
         let terms = JobTerms {
             label: self.peer.label.clone(),
             data_set: house.policy.data_set.clone(),
-            engine: request.engine.clone(),
+            engine: request.engine.to_string(),
             request: terms_of(proposal, house.data.digest()).map_err(|e| self.refuse(&key, &e))?,
         };
         let opened = house.ledger.open_job(&key, &terms);

@@ -3,14 +3,12 @@
 //! `docs/protocols.md`.
 
 mod asked;
-mod capacity;
-mod columns;
+mod checks;
 mod outcome;
-mod paper;
 mod provider;
 mod ranking;
-mod setup;
 mod spec;
+mod training;
 mod user;
 
 pub use outcome::{ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Quiet, Revealed};
@@ -34,8 +32,6 @@ pub(crate) mod tag {
     pub(crate) const CHARGE: u8 = 0x06;
     /// J6
     pub(crate) const RELEASE: u8 = 0x07;
-    /// J7
-    pub(crate) const PUBLIC_KEY: u8 = 0x08;
-    /// J7
-    pub(crate) const MATRIX: u8 = 0x09;
+    /// G2, E1, J11: what is asked for next.
+    pub(crate) const COMMAND: u8 = 0x20;
 }

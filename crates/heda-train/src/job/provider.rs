@@ -1,25 +1,21 @@
 //! A provider's side of a job.
 
 use super::asked::Asked;
-use super::columns::{columns_of, taking_part};
-use super::{capacity, paper, tag};
+use super::tag;
 use crate::codec::{from_json, hex, to_json, unhex};
+use crate::engine::columns::{columns_of, taking_part};
+use crate::engine::{Columns, ProviderEngine, ProviderRows, Question, Terms};
 use crate::error::{Blame, PeerProblem, ServeError};
 use crate::house::{Admission, House, Refusal, SMALLEST_BATCH};
-use crate::lookup::{Columns, LookupProvider, Question};
 use crate::negotiation;
-use crate::paper::{PaperProvider, ProviderKeys, Shape};
 use crate::proposal::{Acceptance, CONTROL_LIMIT, Command, Proposal, Ranking, Spending, Split};
 use crate::release::{Offer, overwrite};
 use crate::rows::{RowOrder, on_grid};
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use heda_blocks::channel::Channel;
-use heda_blocks::lookup::TableReader;
-use heda_crypto::lattice::SecretKey;
 use heda_crypto::masking::{ANNOUNCEMENT_BYTES, MaskSetup, Masks, Roster};
 use heda_crypto::random::Randomness;
 use heda_learn::data::{Dataset, Feature};
-use heda_learn::fixed::Precision;
 use heda_learn::gradient::Batch;
 use heda_learn::score::Method;
 
@@ -40,18 +36,6 @@ pub struct Served {
     pub iterations: u32,
     /// Training rows.
     pub rows: usize,
-}
-
-/// The rows of a job as this provider uses them.
-struct Prepared {
-    /// Features that take part, re-indexed in schema order.
-    features: Vec<Feature>,
-    published: Vec<bool>,
-    /// Training rows on the grid, all columns that take part.
-    grid: Vec<u32>,
-    labels: Vec<u32>,
-    held_out_grid: Vec<u32>,
-    held_out_labels: Vec<u32>,
 }
 
 impl Provider<'_> {
@@ -78,6 +62,7 @@ impl Provider<'_> {
         proposal
             .check()
             .map_err(|e| PeerProblem::message("proposal", e))?;
+        let engine = proposal.engine.implementation()?;
         let admission = self.house.admit(&proposal).map_err(refused)?;
         check_fit(&proposal, &admission)?;
         let data = &admission.data;
@@ -87,17 +72,23 @@ impl Provider<'_> {
         let masks = self.agree(channel, &proposal, &order)?;
         // J4, J5
         let (masks, split) = self.rank(channel, &proposal, &admission, &order, masks)?;
-        let shape = check_capacity(&proposal, data, &order, &split)?;
+        let (features, columns) = columns_of(data.features(), &split);
+        let terms = Terms {
+            proposal: &proposal,
+            features: &features,
+            columns: &columns,
+        };
+        engine.check(&terms, order.part())?;
         // J6
         channel.enter_phase("publish");
-        let prepared = self.prepare(channel, &proposal, data, &order, &split)?;
+        let rows = self.prepare(channel, &terms, data, &order, &split)?;
         // J7, J8
         channel.enter_phase("encrypt");
-        let (mut session, paper) = self.encrypt(channel, &proposal, prepared, masks, shape)?;
+        let mut session = engine.set_up_provider(channel, &terms, rows, masks, &self.randomness)?;
         // J9 to J11
         channel.enter_phase("train");
         let rows = order.training.len();
-        self.answer_commands(channel, &proposal, &mut session, paper.as_ref(), rows)
+        self.answer_commands(channel, &proposal, session.as_mut(), rows)
     }
 
     fn agree(
@@ -176,48 +167,52 @@ impl Provider<'_> {
     fn prepare(
         &self,
         channel: &mut Channel,
-        proposal: &Proposal,
+        terms: &Terms<'_>,
         data: &Dataset,
         order: &RowOrder,
         split: &Split,
-    ) -> Result<Prepared, ServeError> {
+    ) -> Result<ProviderRows, ServeError> {
         let (taking_part, published) = taking_part(split);
         let data = data.select_features(&taking_part);
-        let bits = proposal.value_bits;
-        let mut prepared = Prepared {
-            features: data.features().to_vec(),
-            published,
-            grid: on_grid(&data, &order.training, bits),
-            labels: order
-                .training
-                .iter()
-                .map(|&row| data.labels()[row])
-                .collect(),
-            held_out_grid: on_grid(&data, &order.held_out, bits),
-            held_out_labels: order
-                .held_out
-                .iter()
-                .map(|&row| data.labels()[row])
-                .collect(),
+        let (training, held_out) = order.cut(&data);
+        let bits = terms.proposal.value_bits;
+        let mut rows = ProviderRows {
+            grid: on_grid(training.values(), bits),
+            labels: training.labels().to_vec(),
+            held_out_grid: on_grid(held_out.values(), bits),
+            held_out_labels: held_out.labels().to_vec(),
         };
-        if let (Some(spending), true) = (&proposal.spending, prepared.published.contains(&true)) {
-            self.publish(channel, proposal, spending, &mut prepared, data.width())?;
+        if let (Some(spending), true) = (&terms.proposal.spending, published.contains(&true)) {
+            let features = terms.features.iter().zip(published);
+            let open = features.filter(|(_, published)| *published);
+            let open = open.map(|(feature, _)| feature).collect();
+            self.publish(channel, terms, spending, open, &mut rows)?;
         }
-        Ok(prepared)
+        Ok(rows)
     }
 
     fn publish(
         &self,
         channel: &mut Channel,
-        proposal: &Proposal,
+        terms: &Terms<'_>,
         spending: &Spending,
-        prepared: &mut Prepared,
-        width: usize,
+        open: Vec<&Feature>,
+        rows: &mut ProviderRows,
     ) -> Result<(), ServeError> {
-        let bits = proposal.value_bits;
-        let open: Vec<&Feature> = prepared.open_features().collect();
-        let offer =
-            Offer::new(open, &prepared.grid, width, bits, spending).map_err(ServeError::Refused)?;
+        let Columns {
+            width,
+            open: columns,
+            ..
+        } = terms.columns;
+        let job = terms.proposal.job;
+        let offer = Offer::new(
+            open,
+            &rows.grid,
+            *width,
+            terms.proposal.value_bits,
+            spending,
+        )
+        .map_err(ServeError::Refused)?;
         let mut rng = self.randomness.fork("release noise", 0)?;
         let mut make = |receipt| {
             let bytes = offer.release(receipt, &mut rng);
@@ -226,109 +221,29 @@ impl Provider<'_> {
         let charge = offer.charge();
         let bytes = self
             .house
-            .release(proposal.job, charge.clone(), &mut make)
+            .release(job, charge.clone(), &mut make)
             .map_err(refused)?;
-        let rows = prepared.labels.len();
         let noisy = offer
-            .read(&bytes, rows)
+            .read(&bytes, rows.labels.len())
             .map_err(|e| ServeError::House(format!("the stored release is damaged: {e}")))?;
         channel.send(tag::CHARGE, &to_json(charge).blame("charge")?)?;
         channel.send(tag::RELEASE, &bytes)?;
-        let columns = Columns::new(&prepared.features, &prepared.published).open;
-        overwrite(&mut prepared.grid, width, &columns, &noisy);
+        overwrite(&mut rows.grid, *width, columns, &noisy);
         Ok(())
-    }
-
-    /// Steps J7 and J8.
-    fn encrypt(
-        &self,
-        channel: &mut Channel,
-        proposal: &Proposal,
-        prepared: Prepared,
-        masks: Masks,
-        shape: Option<Shape>,
-    ) -> Result<(LookupProvider, Option<PaperProvider>), ServeError> {
-        let columns = Columns::new(&prepared.features, &prepared.published);
-        let precision = precision(proposal)?;
-        let mut rng = self.randomness.fork("lattice keys", 0)?;
-        let internal = |e: heda_crypto::lattice::LatticeError| ServeError::House(e.to_string());
-        let key = SecretKey::generate(&mut rng).map_err(internal)?;
-        channel.send(tag::PUBLIC_KEY, &key.public_key().to_bytes())?;
-        let rows = prepared.labels.len();
-        if !columns.hidden.is_empty() && shape.is_none() {
-            for index in 0..proposal.batches {
-                let share = Batch::new(index as usize, proposal.batches as usize).share(rows);
-                let cells = prepared.grid.chunks_exact(columns.width);
-                let hidden: Vec<u32> = cells
-                    .skip(share.start)
-                    .take(share.len())
-                    .flat_map(|row| columns.hidden.iter().map(|&j| row[j]))
-                    .collect();
-                let matrix = key
-                    .encrypt_matrix(&hidden, share.len(), columns.hidden.len(), &mut rng)
-                    .map_err(internal)?;
-                channel.send(tag::MATRIX, &matrix.to_bytes())?;
-            }
-        }
-        let held_out = prepared.held_out_labels.len();
-        if held_out > 0 {
-            let matrix = key
-                .encrypt_matrix(&prepared.held_out_grid, held_out, columns.width, &mut rng)
-                .map_err(internal)?;
-            channel.send(tag::MATRIX, &matrix.to_bytes())?;
-            for positive in &proposal.positives {
-                let labels: Vec<u32> = prepared
-                    .held_out_labels
-                    .iter()
-                    .map(|l| u32::from(l == positive))
-                    .collect();
-                let matrix = key
-                    .encrypt_matrix(&labels, held_out, 1, &mut rng)
-                    .map_err(internal)?;
-                channel.send(tag::MATRIX, &matrix.to_bytes())?;
-            }
-        }
-        // J8
-        let mut rng = self.randomness.fork("transfer keys", 0)?;
-        let tables = TableReader::set_up(channel, &mut rng)?;
-        let mut paper = None;
-        if let Some(shape) = shape {
-            let (grid, labels) = (&prepared.grid, &prepared.labels);
-            let rows = paper::rows(&shape, grid, labels, proposal.value_bits)?;
-            let keys = ProviderKeys::generate(&shape, &mut self.randomness.fork("paper keys", 0)?)?;
-            let randomness = self.randomness.clone();
-            paper = Some(PaperProvider::set_up(
-                channel, shape, rows, keys, randomness,
-            )?);
-        }
-        let session = LookupProvider {
-            key,
-            tables,
-            masks,
-            columns,
-            loss: proposal.loss,
-            precision,
-            grid: prepared.grid,
-            labels: prepared.labels,
-            held_out_labels: prepared.held_out_labels,
-        };
-        Ok((session, paper))
     }
 
     fn answer_commands(
         &self,
         channel: &mut Channel,
         proposal: &Proposal,
-        session: &mut LookupProvider,
-        paper: Option<&PaperProvider>,
+        engine: &mut dyn ProviderEngine,
         rows: usize,
     ) -> Result<Served, ServeError> {
         let mut iterations = 0;
         let mut asked = Asked::default();
         loop {
             let command: Command =
-                from_json(&channel.receive(crate::lookup::tag::COMMAND, CONTROL_LIMIT)?)
-                    .blame("command")?;
+                from_json(&channel.receive(tag::COMMAND, CONTROL_LIMIT)?).blame("command")?;
             match command {
                 Command::Gradient {
                     iteration,
@@ -347,12 +262,7 @@ impl Provider<'_> {
                         batch,
                         fraction_bits,
                     };
-                    match paper {
-                        Some(paper) => {
-                            paper.gradient(channel, batch.index(), iteration.into())?;
-                        }
-                        None => session.gradient(channel, question)?,
-                    }
+                    engine.gradient(channel, question)?;
                     iterations += 1;
                 }
                 Command::Evaluate { class } => {
@@ -361,22 +271,12 @@ impl Provider<'_> {
                     self.house
                         .begin_evaluation(proposal.job, class)
                         .map_err(refused)?;
-                    session.count(channel, class, positive)?;
+                    engine.count(channel, class, positive)?;
                     channel.enter_phase("train");
                 }
                 Command::Finish => return Ok(Served { iterations, rows }),
             }
         }
-    }
-}
-
-impl Prepared {
-    fn open_features(&self) -> impl Iterator<Item = &Feature> {
-        self.features
-            .iter()
-            .zip(&self.published)
-            .filter(|(_, open)| **open)
-            .map(|(f, _)| f)
     }
 }
 
@@ -390,34 +290,6 @@ fn roster(proposal: &Proposal) -> Result<Roster, ServeError> {
         keys.push(key);
     }
     Ok(Roster::new(&proposal.job.0, &keys).map_err(|e| bad(e.to_string()))?)
-}
-
-fn precision(proposal: &Proposal) -> Result<Precision, PeerProblem> {
-    Precision::new(proposal.value_bits, proposal.index_bits)
-        .map_err(|e| PeerProblem::message("proposal", e))
-}
-
-/// The shape of engine `paper`, if that is asked for. What cannot be done is refused before
-/// anything of it is paid for.
-fn check_capacity(
-    proposal: &Proposal,
-    data: &Dataset,
-    order: &RowOrder,
-    split: &Split,
-) -> Result<Option<Shape>, ServeError> {
-    let (_, columns) = columns_of(data.features(), split);
-    let terms = paper::Terms {
-        columns: &columns,
-        rows: order.training.len(),
-        batches: proposal.batches as usize,
-        positives: &proposal.positives,
-        key_bits: proposal.key_bits,
-        value_bits: proposal.value_bits,
-        loss: proposal.loss,
-    };
-    let held_out = order.held_out.len();
-    capacity::check(proposal.engine, &terms, precision(proposal)?, held_out)
-        .map_err(ServeError::Refused)
 }
 
 fn refused(refusal: Refusal) -> ServeError {

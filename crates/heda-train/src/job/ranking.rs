@@ -2,8 +2,8 @@
 
 use super::spec::JobSpec;
 use super::tag;
-use super::user::Joined;
 use crate::codec::to_json;
+use crate::engine::Joined;
 use crate::error::JobError;
 use crate::negotiation::{DataUser, Member, NegotiationError, Question};
 use crate::parallel::{Party, ask_all};
@@ -34,7 +34,7 @@ pub(super) fn rank(
     let order: Vec<usize> = ranking.iter().map(|(feature, _)| *feature).collect();
     let rows: Vec<usize> = joined
         .iter()
-        .map(|party| party.acceptance.rows + party.acceptance.held_out)
+        .map(|party| party.part.rows + party.part.held_out)
         .collect();
     let (encrypted, reason) = spec.encrypted(&order, &rows, before)?;
     let split = spec.split(&order, encrypted)?;
@@ -113,14 +113,14 @@ fn chosen(
     let ranking = user(question, joined)?
         .chosen_by(chooser, &messages[0])
         .map_err(input)?;
-    let name = &joined[chooser].link.name;
+    let name = &joined[chooser].name;
     Ok((unscored(&ranking), format!("{name} alone, by {method}")))
 }
 
 fn user(question: Question, joined: &[Joined]) -> Result<DataUser, JobError> {
     let members = joined.iter().map(|party| Member {
-        name: party.link.name.clone(),
-        rows: party.acceptance.rows,
+        name: party.name.clone(),
+        rows: party.part.rows,
     });
     DataUser::new(question, members.collect()).map_err(input)
 }

@@ -147,8 +147,13 @@ impl Policy {
         let mut reasons = Vec::new();
         if !limits.engines.contains(&request.engine) {
             reasons.push(Reason::Engine {
-                asked: request.engine.clone(),
-                allowed: limits.engines.join(", "),
+                asked: request.engine,
+                allowed: limits
+                    .engines
+                    .iter()
+                    .map(|e| e.name())
+                    .collect::<Vec<_>>()
+                    .join(", "),
             });
         }
         let (rows, least) = (batch_rows(facts, request), limits.rows_per_batch_min.get());

@@ -2,6 +2,7 @@
 
 use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
+use heda_train::engine::Engine;
 
 /// One reason for a refusal.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -54,7 +55,7 @@ pub enum Reason {
     #[error("engine {asked} is not allowed here; allowed: {allowed}")]
     Engine {
         /// Asked.
-        asked: String,
+        asked: Engine,
         /// Allowed.
         allowed: String,
     },

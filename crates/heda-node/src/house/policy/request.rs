@@ -5,6 +5,7 @@ use super::reason::Reason;
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
+use heda_train::engine::Engine;
 use std::collections::BTreeSet;
 
 /// What is public about the provider's data: agreed by schema, or told to the data user anyway.
@@ -48,7 +49,7 @@ pub struct JobRequest {
     /// Fingerprint of the schema.
     pub schema: String,
     /// The engine.
-    pub engine: String,
+    pub engine: Engine,
     /// Whether all features of the schema are scored on the rows, to rank them.
     pub scored: bool,
     /// Features that the model uses.

@@ -2,6 +2,7 @@
 
 use super::*;
 use heda_dp::account::Mechanism;
+use heda_train::engine::Engine;
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 
 fn fingerprint(name: &str) -> PeerFingerprint {
@@ -34,7 +35,7 @@ fn request() -> JobRequest {
     JobRequest {
         job: "job-1".into(),
         schema: "s1".into(),
-        engine: "lookup".into(),
+        engine: Engine::Lookup,
         scored: false,
         features: vec!["age".into(), "marker".into()],
         published: Published::Any(1),
@@ -116,7 +117,7 @@ fn every_limit_has_its_reason() {
         [R::Published { .. }]
     ));
     assert!(matches!(
-        refused(|r| r.engine = "paper".into())[..],
+        refused(|r| r.engine = Engine::Paper)[..],
         [R::Engine { .. }]
     ));
     let ima = refused(|r| r.mechanism = Mechanism::Ima);
@@ -220,7 +221,7 @@ fn nothing_published_costs_nothing() {
 fn all_reasons_are_told_at_once() {
     let reasons = refused(|r| {
         r.iterations = 1000;
-        r.engine = "paper".into();
+        r.engine = Engine::Paper;
         r.co_providers.clear();
     });
     assert_eq!(reasons.len(), 4, "{reasons:?}");

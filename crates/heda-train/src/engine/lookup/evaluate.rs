@@ -4,7 +4,7 @@
 use super::provider::{decrypt_scores, decrypt_sums, own_fault};
 use super::user::{uniform_words, weight};
 use super::{COUNTS_MASK, LookupProvider, Remote, tag};
-use crate::codec::{WORD_BYTES, to_json, words_from_bytes, words_to_bytes};
+use crate::codec::{WORD_BYTES, words_from_bytes, words_to_bytes};
 use crate::error::{Blame, JobError, ServeError};
 use crate::histogram::Histogram;
 use crate::parallel::{RemoteError, ask_all};
@@ -17,7 +17,7 @@ use rand_core::Rng;
 use zeroize::Zeroizing;
 
 /// Bits of a digit: the first one is looked up, the second one makes its borrow exact.
-pub(crate) const DIGIT_BITS: u32 = 8;
+pub(super) const DIGIT_BITS: u32 = 8;
 /// Edges between the ranges of z. Zero must be among them: it is the decision.
 const EDGES: [f64; 13] = [
     -7.0, -4.0, -2.5, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5, 4.0, 7.0,
@@ -30,10 +30,10 @@ const LANE_MASK: u64 = (1 << (8 * LANE_BYTES)) - 1;
 /// Lanes that fit in one transferred string.
 const LANES_PER_STRING: usize = 5;
 /// Bytes of the longest transferred string.
-pub(crate) const WIDEST_STRING: usize = LANES_PER_STRING * LANE_BYTES;
+pub(super) const WIDEST_STRING: usize = LANES_PER_STRING * LANE_BYTES;
 
 /// More held-out rows of all providers together than a lane can count are refused.
-pub(crate) const HELD_OUT_LIMIT: usize = LANE_MASK as usize;
+pub(super) const HELD_OUT_LIMIT: usize = LANE_MASK as usize;
 
 fn digit(word: u64, which: u32) -> u8 {
     (word >> (48 - DIGIT_BITS * which)) as u8
@@ -71,7 +71,7 @@ impl Question {
 }
 
 /// The data user's side: the histogram over everybody's held-out rows for the model `beta`.
-pub(crate) fn histogram(
+pub(super) fn histogram(
     remotes: &mut [Remote],
     beta: &[f64],
     features: &[Feature],
@@ -102,8 +102,7 @@ pub(crate) fn histogram(
         positives: positives.to_vec(),
     };
     // Masks that do not cancel leave numbers that look like any others.
-    let held_out = remotes.iter().filter_map(|remote| remote.held_out.as_ref());
-    let rows: usize = held_out.map(|held_out| held_out.matrix.rows()).sum();
+    let rows: usize = remotes.iter().map(|remote| remote.part.held_out).sum();
     if histogram.confusion().rows() != rows as u64 {
         return Err(JobError::Providers(format!(
             "the counts of held-out rows do not add up to the {rows} rows that were announced: a \
@@ -133,8 +132,7 @@ impl Remote {
             .map(|j| weight(&ask.scaled, j))
             .collect();
         let scores = held_out.matrix.scores(&weights, &mask, zeros)?;
-        let command = to_json(&Command::Evaluate { class }).blame("command")?;
-        self.channel.send(tag::COMMAND, &command)?;
+        Command::Evaluate { class }.send(&mut self.channel)?;
         self.channel.send(tag::SCORES, &scores)?;
         // E2
         let mut borrow = Zeroizing::new(vec![0u8; rows]);
@@ -216,7 +214,7 @@ impl LookupProvider {
     /// The provider's side of E1 to E5.
     ///
     /// Classes are evaluated in order and once: their number is the round of the aggregation mask.
-    pub(crate) fn count(
+    pub(super) fn count_held_out(
         &mut self,
         channel: &mut Channel,
         class: u32,

@@ -1,17 +1,19 @@
 //! The data user's role.
 
-use super::{Columns, tag};
-use crate::codec::{WORD_BYTES, to_json, words_from_bytes, words_to_bytes};
+use super::tag;
+use crate::codec::{WORD_BYTES, words_from_bytes, words_to_bytes};
+use crate::engine::{Columns, GradientAsk, Part, UserEngine};
 use crate::error::{Blame, JobError};
-use crate::paper::PaperRemote;
+use crate::histogram::Histogram;
 use crate::parallel::{Party, RemoteError, ask_all};
 use crate::proposal::Command;
 use heda_blocks::channel::Channel;
 use heda_blocks::lookup::TableOwner;
 use heda_crypto::lattice::{EncryptedMatrix, ZeroPool};
 use heda_crypto::random::Randomness;
+use heda_learn::data::Feature;
 use heda_learn::fixed::{Domain, Layout, LinkTable, Precision, Scaled, ring};
-use heda_learn::gradient::{Batch, Gradient, GradientSource};
+use heda_learn::gradient::Gradient;
 use heda_learn::loss::LossKind;
 use rand_core::Rng;
 use zeroize::Zeroizing;
@@ -40,13 +42,13 @@ pub(crate) struct HeldOut {
 pub(crate) struct Remote {
     pub(crate) name: String,
     pub(crate) channel: Channel,
+    pub(crate) part: Part,
+    /// Empty when another engine trains.
     pub(crate) batches: Vec<BatchRows>,
     pub(crate) held_out: Option<HeldOut>,
     /// Protects what goes back to the holder of the key.
     pub(crate) zeros: ZeroPool,
     pub(crate) tables: TableOwner,
-    /// What engine `paper` holds of it, if that trains.
-    pub(crate) paper: Option<PaperRemote>,
     pub(crate) randomness: Randomness,
 }
 
@@ -87,8 +89,7 @@ impl Remote {
             }
             None => words_to_bytes(&mask),
         };
-        self.channel
-            .send(tag::COMMAND, &to_json(&ask.command).blame("command")?)?;
+        ask.command.send(&mut self.channel)?;
         self.channel.send(tag::SCORES, &scores)?;
         // G3: while the provider decrypts.
         let s = uniform_words(&mut rng, batch.rows);
@@ -184,45 +185,33 @@ impl Party for Remote {
     }
 }
 
-/// Gradients of one binary problem over all providers.
-pub(crate) struct LookupSource<'a> {
-    pub(crate) remotes: &'a mut [Remote],
-    pub(crate) columns: &'a Columns,
-    pub(crate) loss: LossKind,
-    pub(crate) precision: Precision,
+/// The data user's role with all providers.
+pub(crate) struct LookupUser {
+    pub(crate) remotes: Vec<Remote>,
+    pub(super) features: Vec<Feature>,
+    pub(super) columns: Columns,
+    pub(super) loss: LossKind,
+    pub(super) precision: Precision,
     /// What the rows may hold.
-    pub(crate) domain: &'a Domain,
-    /// Index into the proposal's classes.
-    pub(crate) class: u32,
-    /// Counts over the whole job, so that no mask is drawn twice.
-    pub(crate) iteration: &'a mut u32,
+    pub(super) domain: Domain,
 }
 
-impl GradientSource for LookupSource<'_> {
-    type Error = JobError;
-
-    fn dimension(&self) -> usize {
-        self.columns.width + 1
-    }
-
-    fn gradient(&mut self, beta: &[f64], batch: Batch) -> Result<Gradient, JobError> {
-        let iteration = *self.iteration;
-        *self.iteration += 1;
+impl UserEngine for LookupUser {
+    fn gradient(&mut self, ask: GradientAsk<'_>) -> Result<Gradient, JobError> {
         // G1
-        let rows = self
-            .remotes
-            .iter()
-            .map(|remote| remote.batches[batch.index()].rows)
-            .sum();
-        let scaled = Scaled::new(beta, self.domain, self.precision)
-            .map_err(|e| JobError::Diverged(e.to_string()))?;
+        let batch = ask.batch.index();
+        let rows = self.remotes.iter().map(|remote| remote.batches[batch].rows);
+        let rows = rows.sum();
+        let diverged = |e: &dyn std::fmt::Display| JobError::Diverged(e.to_string());
+        let scaled =
+            Scaled::new(ask.beta, &self.domain, self.precision).map_err(|e| diverged(&e))?;
         let largest = self.domain.largest(self.precision);
         let table = LinkTable::of_loss(self.loss, &scaled, self.precision, rows, largest)
-            .map_err(|e| JobError::Diverged(e.to_string()))?;
+            .map_err(|e| diverged(&e))?;
         let command = Command::Gradient {
-            iteration,
-            class: self.class,
-            batch: batch.index() as u32,
+            iteration: ask.iteration,
+            class: ask.class,
+            batch: batch as u32,
             fraction_bits: match table.layout() {
                 Layout::ByScore => table.fraction_bits(),
                 Layout::ByScoreAndLabel => 0,
@@ -230,21 +219,31 @@ impl GradientSource for LookupSource<'_> {
         };
         let question = Question {
             command,
-            iteration,
-            batch: batch.index(),
+            iteration: ask.iteration,
+            batch,
             scaled: &scaled,
             table: &table,
-            columns: self.columns,
+            columns: &self.columns,
             precision: self.precision,
         };
-        let parts = ask_all(self.remotes, |remote| remote.gradient(question))?;
+        let parts = ask_all(&mut self.remotes, |remote| remote.gradient(question))?;
         // G7: the aggregation masks cancel in the sum.
-        let mut sum = vec![0u64; self.dimension()];
+        let mut sum = vec![0u64; self.columns.width + 1];
         for part in &parts {
             sum.iter_mut()
                 .zip(part)
                 .for_each(|(s, p)| *s = ring::add(*s, *p));
         }
         Ok(table.gradient(&sum, rows))
+    }
+
+    fn histogram(&mut self, class: u32, beta: &[f64]) -> Result<Histogram, JobError> {
+        let bits = self.precision.value_bits();
+        super::evaluate::histogram(&mut self.remotes, beta, &self.features, bits, class)
+    }
+
+    fn channels(&mut self) -> Vec<&mut Channel> {
+        let remotes = self.remotes.iter_mut();
+        remotes.map(|remote| &mut remote.channel).collect()
     }
 }

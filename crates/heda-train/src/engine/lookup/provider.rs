@@ -1,14 +1,14 @@
 //! The provider's role.
 
-use super::{Columns, GRADIENT_MASK, tag};
+use super::{GRADIENT_MASK, tag};
 use crate::codec::{WORD_BYTES, words_from_bytes, words_to_bytes};
+use crate::engine::{Columns, ProviderEngine, Question};
 use crate::error::{Blame, PeerProblem, ServeError};
 use heda_blocks::channel::Channel;
 use heda_blocks::lookup::TableReader;
 use heda_crypto::lattice::{EncryptedMatrix, SecretKey};
 use heda_crypto::masking::Masks;
 use heda_learn::fixed::{Layout, Precision, ring};
-use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -16,40 +16,26 @@ use zeroize::Zeroizing;
 /// What a provider holds while a job runs.
 pub(crate) struct LookupProvider {
     /// Decrypts what the data user computed.
-    pub(crate) key: SecretKey,
-    pub(crate) tables: TableReader,
-    pub(crate) masks: Masks,
-    pub(crate) columns: Columns,
-    pub(crate) loss: LossKind,
-    pub(crate) precision: Precision,
+    pub(super) key: SecretKey,
+    pub(super) tables: TableReader,
+    pub(super) masks: Masks,
+    pub(super) columns: Columns,
+    pub(super) loss: LossKind,
+    pub(super) precision: Precision,
     /// Training rows on the grid: encrypted columns as they are, published ones as published.
-    pub(crate) grid: Vec<u32>,
+    pub(super) grid: Vec<u32>,
     /// Class of every training row.
-    pub(crate) labels: Vec<u32>,
+    pub(super) labels: Vec<u32>,
     /// Class of every held-out row.
-    pub(crate) held_out_labels: Vec<u32>,
-}
-
-/// A command for a gradient, checked.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Question {
-    pub(crate) iteration: u32,
-    /// The class that counts as one.
-    pub(crate) positive: u32,
-    pub(crate) batch: Batch,
-    pub(crate) fraction_bits: u32,
+    pub(super) held_out_labels: Vec<u32>,
 }
 
 /// More fraction bits than any table has.
 const FRACTION_LIMIT: u32 = 40;
 
-impl LookupProvider {
+impl ProviderEngine for LookupProvider {
     /// Steps G4 and G6 for one batch.
-    pub(crate) fn gradient(
-        &mut self,
-        channel: &mut Channel,
-        ask: Question,
-    ) -> Result<(), ServeError> {
+    fn gradient(&mut self, channel: &mut Channel, ask: Question) -> Result<(), ServeError> {
         if ask.fraction_bits > FRACTION_LIMIT {
             return Err(PeerProblem::message("command", "too many fraction bits").into());
         }
@@ -94,6 +80,17 @@ impl LookupProvider {
         Ok(())
     }
 
+    fn count(
+        &mut self,
+        channel: &mut Channel,
+        class: u32,
+        positive: u32,
+    ) -> Result<(), ServeError> {
+        self.count_held_out(channel, class, positive)
+    }
+}
+
+impl LookupProvider {
     fn receive_scores(
         &self,
         channel: &mut Channel,

@@ -1,9 +1,9 @@
 //! The engine against the fixed-point oracle, given the same masks: equal to the last bit.
 
+use super::user::uniform_words;
 use crate::house::OpenHouse;
 use crate::job::{Choice, JobSpec, Quiet};
 use crate::local::{self, LocalProvider, LocalRun, Parts};
-use crate::lookup::user::uniform_words;
 use crate::proposal::{Engine, JobId, Ranking, Spending};
 use crate::rows::{
     RowOrder, domain, fresh_row_seed, on_grid, release_from_bytes, release_to_bytes, to_publish,
@@ -149,7 +149,7 @@ fn rows_of(spec: &JobSpec, name: &str, data: &Dataset, published: &[usize]) -> F
     let seed = fresh_row_seed(&randomness).unwrap();
     let order = RowOrder::draw(data.rows(), spec.holdout_permille, &seed);
     let bits = spec.precision.value_bits();
-    let mut grid = on_grid(data, &order.training, bits);
+    let mut grid = on_grid(order.cut(data).0.values(), bits);
     let width = data.width();
     if !published.is_empty() {
         let open: Vec<&Feature> = published.iter().map(|&f| &data.features()[f]).collect();
@@ -278,7 +278,7 @@ fn the_histogram_counts_the_held_out_rows_as_the_clear_model_does() {
         let randomness = Randomness::seeded(SEED).party(&format!("provider-{}", index + 1));
         let seed = fresh_row_seed(&randomness).unwrap();
         let order = RowOrder::draw(data.rows(), 200, &seed);
-        let grid = on_grid(data, &order.held_out, 10);
+        let grid = on_grid(order.cut(data).1.values(), 10);
         for (row, cells) in order.held_out.iter().zip(grid.chunks_exact(data.width())) {
             let z: f64 = beta[0]
                 + cells

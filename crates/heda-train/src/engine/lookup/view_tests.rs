@@ -111,8 +111,8 @@ fn a_provider_sees_uniform_numbers_and_the_data_user_only_a_sum() {
     }
 }
 
-/// The attack that reads every cell under engine `paper` finds nothing here, although the
-/// attacker may have any number encrypted under the provider's key.
+/// Comparing encryptions finds nothing, although the attacker may have any number encrypted under
+/// the provider's key.
 #[test]
 fn attack_by_dictionary_does_no_better_than_guessing() {
     let seed = 107;

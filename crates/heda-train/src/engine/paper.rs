@@ -1,0 +1,305 @@
+//! Engine `paper`: where a job meets Algorithm 5 of the Heda paper ([`crate::paper`]).
+//!
+//! It trains in its own way and counts held-out rows as engine `lookup` does.
+
+use super::lookup::{self, Encrypted, LookupProvider, LookupUser, Remote};
+use super::{
+    Engine, GradientAsk, Implementation, Impossible, Joined, Limits, Part, ProviderEngine,
+    ProviderRows, Question, Terms, UserEngine,
+};
+use crate::error::{JobError, PeerProblem, ServeError};
+use crate::histogram::Histogram;
+use crate::paper::{
+    Column, Limits as Coefficients, PaperError, PaperProvider, PaperRemote, PaperRows, Plan,
+    ProviderKeys, Shape, leaks,
+};
+use crate::parallel::{Party, RemoteError, ask_all};
+use crate::proposal::Command;
+use heda_blocks::BlockError;
+use heda_blocks::channel::Channel;
+use heda_crypto::masking::Masks;
+use heda_crypto::random::Randomness;
+use heda_learn::gradient::Gradient;
+use heda_learn::loss::LossKind;
+
+/// The engine.
+pub(super) struct Paper;
+
+/// A loss that Algorithm 5 does not have.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "engine paper trains logistic regression only; use engine {}",
+    Engine::default()
+)]
+struct OtherLoss;
+
+/// The shape of one provider's part, if the engine can do it.
+fn shape(terms: &Terms<'_>, rows: usize) -> Result<Shape, Impossible> {
+    let proposal = terms.proposal;
+    if proposal.loss != LossKind::Logistic {
+        return Err(Impossible::job(OtherLoss));
+    }
+    let published = Column::Published {
+        fraction_bits: proposal.value_bits,
+    };
+    let column = |index: usize| match terms.columns.hidden.contains(&index) {
+        true => Column::Encrypted,
+        false => published,
+    };
+    let shape = Shape {
+        columns: (0..terms.columns.width).map(column).collect(),
+        rows,
+        batches: terms.batches(),
+        positives: proposal.positives.clone(),
+        key_bits: proposal.key_bits as usize,
+        limits: Coefficients::default(),
+        insecure_test_keys: false,
+    };
+    Plan::new(&shape).map_err(Impossible::job)?;
+    Ok(shape)
+}
+
+/// Points of the job's grid as numbers from 0 to 1.
+fn values(grid: &[u32], value_bits: u32) -> Vec<f64> {
+    let one = f64::from(1u32 << value_bits);
+    grid.iter().map(|&cell| f64::from(cell) / one).collect()
+}
+
+impl Implementation for Paper {
+    fn leaks(&self) -> &'static [&'static str] {
+        leaks()
+    }
+
+    fn sums_over_providers(&self) -> bool {
+        false
+    }
+
+    fn limits(&self) -> Limits {
+        lookup::LIMITS
+    }
+
+    fn check(&self, terms: &Terms<'_>, part: Part) -> Result<(), Impossible> {
+        shape(terms, part.rows)?;
+        lookup::check_held_out(terms, part)
+    }
+
+    fn set_up_user(
+        &self,
+        terms: &Terms<'_>,
+        mut parties: Vec<Joined>,
+        randomness: &Randomness,
+    ) -> Result<Box<dyn UserEngine>, JobError> {
+        let own = parties.iter_mut();
+        let opens: Vec<Vec<u32>> = own.map(|party| std::mem::take(&mut party.open)).collect();
+        let mut shapes = Vec::with_capacity(parties.len());
+        for party in &parties {
+            shapes.push(shape(terms, party.part.rows)?);
+        }
+        let Some(first) = shapes.first() else {
+            return Err(JobError::Bug("a job without providers".into()));
+        };
+        let own = PaperRemote::user_key(first, &mut randomness.fork("paper keys", 0)?);
+        let own = own.map_err(|e| JobError::Bug(e.to_string()))?;
+        let mut counting = LookupUser::set_up(terms, parties, Encrypted::HeldOut, randomness)?;
+        let remotes = counting.remotes.iter_mut();
+        let mut starting: Vec<Starting<'_>> = remotes
+            .zip(shapes)
+            .zip(opens)
+            .map(|((remote, shape), open)| Starting {
+                remote,
+                begin: Some((shape, values(&open, terms.proposal.value_bits))),
+            })
+            .collect();
+        let training = ask_all(&mut starting, |party| {
+            let begun = || RemoteError::Bug("a provider is set up twice".into());
+            let (shape, open) = party.begin.take().ok_or_else(begun)?;
+            let Remote {
+                channel,
+                randomness,
+                ..
+            } = &mut *party.remote;
+            let (own, randomness) = (own.clone(), randomness.clone());
+            Ok(PaperRemote::set_up(channel, shape, own, open, randomness)?)
+        })?;
+        Ok(Box::new(PaperUser { training, counting }))
+    }
+
+    fn set_up_provider(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        rows: ProviderRows,
+        masks: Masks,
+        randomness: &Randomness,
+    ) -> Result<Box<dyn ProviderEngine>, ServeError> {
+        let shape = shape(terms, rows.part().rows)?;
+        let cells = values(&rows.grid, terms.proposal.value_bits);
+        let own = PaperRows::new(shape.columns.clone(), &cells, rows.labels.clone())
+            .map_err(|e| ServeError::House(e.to_string()))?;
+        let held_out = Encrypted::HeldOut;
+        let counting = LookupProvider::set_up(channel, terms, rows, masks, held_out, randomness)?;
+        let keys = ProviderKeys::generate(&shape, &mut randomness.fork("paper keys", 0)?)?;
+        let training = PaperProvider::set_up(channel, shape, own, keys, randomness.clone())?;
+        Ok(Box::new(PaperSide { training, counting }))
+    }
+}
+
+/// A provider whose part of Algorithm 5 is being set up.
+struct Starting<'a> {
+    remote: &'a mut Remote,
+    begin: Option<(Shape, Vec<f64>)>,
+}
+
+impl Party for Starting<'_> {
+    fn name(&self) -> &str {
+        self.remote.name()
+    }
+
+    fn channel(&mut self) -> &mut Channel {
+        self.remote.channel()
+    }
+}
+
+/// A provider that is asked for its gradient.
+struct Asked<'a> {
+    remote: &'a mut Remote,
+    paper: &'a PaperRemote,
+}
+
+impl Party for Asked<'_> {
+    fn name(&self) -> &str {
+        self.remote.name()
+    }
+
+    fn channel(&mut self) -> &mut Channel {
+        self.remote.channel()
+    }
+}
+
+/// The data user's role.
+struct PaperUser {
+    training: Vec<PaperRemote>,
+    counting: LookupUser,
+}
+
+impl UserEngine for PaperUser {
+    fn gradient(&mut self, ask: GradientAsk<'_>) -> Result<Gradient, JobError> {
+        let GradientAsk {
+            beta, class, batch, ..
+        } = ask;
+        // All are checked before the first one is asked.
+        for paper in &self.training {
+            paper
+                .check(beta)
+                .map_err(|e| JobError::Diverged(e.to_string()))?;
+        }
+        let remotes = self.counting.remotes.iter_mut();
+        let mut asked: Vec<Asked<'_>> = remotes
+            .zip(&self.training)
+            .map(|(remote, paper)| Asked { remote, paper })
+            .collect();
+        let shares = asked.iter().map(|party| party.remote.part.rows);
+        let rows = shares.map(|rows| batch.share(rows).len()).sum();
+        let command = Command::Gradient {
+            iteration: ask.iteration,
+            class,
+            batch: batch.index() as u32,
+            fraction_bits: 0,
+        };
+        let parts = ask_all(&mut asked, |Asked { remote, paper }| {
+            let channel = remote.channel();
+            command.send(channel)?;
+            let iteration = ask.iteration.into();
+            Ok(paper.gradient(channel, beta, class as usize, batch.index(), iteration)?)
+        })?;
+        let mut sum = vec![0.0; beta.len()];
+        for part in &parts {
+            sum.iter_mut()
+                .zip(part)
+                .for_each(|(sum, value)| *sum += value);
+        }
+        Ok(Gradient { sum, rows })
+    }
+
+    fn histogram(&mut self, class: u32, beta: &[f64]) -> Result<Histogram, JobError> {
+        self.counting.histogram(class, beta)
+    }
+
+    fn channels(&mut self) -> Vec<&mut Channel> {
+        self.counting.channels()
+    }
+}
+
+/// A provider's role.
+struct PaperSide {
+    training: PaperProvider,
+    counting: LookupProvider,
+}
+
+impl ProviderEngine for PaperSide {
+    fn gradient(&mut self, channel: &mut Channel, question: Question) -> Result<(), ServeError> {
+        let iteration = question.iteration.into();
+        Ok(self
+            .training
+            .gradient(channel, question.batch.index(), iteration)?)
+    }
+
+    fn count(
+        &mut self,
+        channel: &mut Channel,
+        class: u32,
+        positive: u32,
+    ) -> Result<(), ServeError> {
+        self.counting.count(channel, class, positive)
+    }
+}
+
+/// The peer's fault as such; everything else as it is.
+fn peer_problem(error: PaperError) -> Result<PeerProblem, PaperError> {
+    match error {
+        PaperError::Channel(error) | PaperError::Block(BlockError::Channel(error)) => {
+            Ok(error.into())
+        }
+        PaperError::Peer { message, reason }
+        | PaperError::Block(BlockError::Peer { message, reason }) => {
+            Ok(PeerProblem::message(message, reason))
+        }
+        other => Err(other),
+    }
+}
+
+impl From<PaperError> for RemoteError {
+    fn from(error: PaperError) -> Self {
+        match peer_problem(error) {
+            Ok(problem) => Self::Peer(problem),
+            Err(PaperError::Randomness(error)) => Self::Randomness(error),
+            Err(other) => Self::Bug(other.to_string()),
+        }
+    }
+}
+
+impl From<PaperError> for ServeError {
+    fn from(error: PaperError) -> Self {
+        match peer_problem(error) {
+            Ok(problem) => Self::Peer(problem),
+            Err(PaperError::Randomness(error)) => Self::Randomness(error),
+            Err(PaperError::Capacity(error)) => Self::Refused(error.to_string()),
+            Err(other) => Self::House(other.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::engine::Engine;
+    use crate::engine::seam::testing::reason;
+
+    #[test]
+    fn what_does_not_fit_is_known_with_its_remedy() {
+        assert_eq!(reason(Engine::Paper, 14, [26_049, 500, 6_512]), None);
+        let wide = reason(Engine::Paper, 25, [1000, 10, 0]).unwrap();
+        assert!(wide.contains("encrypt at most"), "{wide}");
+        let many = reason(Engine::Paper, 14, [1000, 10, 300_000]).unwrap();
+        assert!(many.contains("hold out fewer"), "{many}");
+    }
+}

@@ -1,0 +1,211 @@
+//! What every engine offers to the job, and what the job hands to it: one trait for each role.
+
+use super::{Columns, Impossible};
+use crate::error::{JobError, PeerProblem, ServeError};
+use crate::histogram::Histogram;
+use crate::parallel::Party;
+use crate::proposal::Proposal;
+use heda_blocks::channel::Channel;
+use heda_crypto::masking::Masks;
+use heda_crypto::random::Randomness;
+use heda_dp::account::Charge;
+use heda_learn::data::Feature;
+use heda_learn::fixed::Precision;
+use heda_learn::gradient::{Batch, Gradient};
+
+/// What all parties of a job know once the split is agreed on.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    pub(crate) proposal: &'a Proposal,
+    /// The features that take part, their columns one after the other.
+    pub(crate) features: &'a [Feature],
+    pub(crate) columns: &'a Columns,
+}
+
+impl Terms<'_> {
+    /// The grids. A proposal that was checked has possible ones.
+    pub(crate) fn precision(&self) -> Result<Precision, PeerProblem> {
+        Precision::new(self.proposal.value_bits, self.proposal.index_bits)
+            .map_err(|e| PeerProblem::message("proposal", e))
+    }
+
+    /// Batches an epoch, at least one.
+    pub(crate) fn batches(&self) -> usize {
+        self.proposal.batches.max(1) as usize
+    }
+}
+
+/// How many rows one provider brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// For training.
+    pub(crate) rows: usize,
+    /// Held out.
+    pub(crate) held_out: usize,
+}
+
+/// How many rows an engine can take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Of one provider, held-out rows among them.
+    pub(crate) rows: usize,
+    /// Held out by all providers together.
+    pub(crate) held_out: usize,
+}
+
+/// A provider that takes part, as the data user sees it before the engine takes over.
+pub(crate) struct Joined {
+    pub(crate) name: String,
+    pub(crate) channel: Channel,
+    pub(crate) part: Part,
+    /// What its release cost, if it published.
+    pub(crate) charge: Option<Charge>,
+    /// Published columns on the grid, row by row.
+    pub(crate) open: Vec<u32>,
+}
+
+impl Party for Joined {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn channel(&mut self) -> &mut Channel {
+        &mut self.channel
+    }
+}
+
+/// A provider's rows of a job, in the job's order.
+pub(crate) struct ProviderRows {
+    /// Training rows on the grid: hidden columns as they are, published ones as published.
+    pub(crate) grid: Vec<u32>,
+    /// Class of every training row.
+    pub(crate) labels: Vec<u32>,
+    /// Held-out rows on the grid; none of their columns is published.
+    pub(crate) held_out_grid: Vec<u32>,
+    /// Class of every held-out row.
+    pub(crate) held_out_labels: Vec<u32>,
+}
+
+impl ProviderRows {
+    /// How many they are.
+    pub(crate) fn part(&self) -> Part {
+        Part {
+            rows: self.labels.len(),
+            held_out: self.held_out_labels.len(),
+        }
+    }
+}
+
+/// An engine as a whole.
+pub(crate) trait Implementation: Sync {
+    /// What it gives away although the protocol is followed; empty if nothing.
+    fn leaks(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Whether the data user sees gradients only as a sum over all providers.
+    fn sums_over_providers(&self) -> bool;
+
+    /// How many rows it can take.
+    fn limits(&self) -> Limits;
+
+    /// Whether one provider's part can be done. Both sides ask before anything is paid for.
+    fn check(&self, terms: &Terms<'_>, part: Part) -> Result<(), Impossible>;
+
+    /// Steps J7 and J8 at the data user, with all providers at once.
+    fn set_up_user(
+        &self,
+        terms: &Terms<'_>,
+        parties: Vec<Joined>,
+        randomness: &Randomness,
+    ) -> Result<Box<dyn UserEngine>, JobError>;
+
+    /// Steps J7 and J8 at a provider.
+    fn set_up_provider(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        rows: ProviderRows,
+        masks: Masks,
+        randomness: &Randomness,
+    ) -> Result<Box<dyn ProviderEngine>, ServeError>;
+}
+
+/// What the data user asks of all providers in one iteration.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GradientAsk<'a> {
+    /// The coefficients, bias first.
+    pub(crate) beta: &'a [f64],
+    /// Index into the proposal's classes.
+    pub(crate) class: u32,
+    pub(crate) batch: Batch,
+    /// Counts up by one over the whole job.
+    pub(crate) iteration: u32,
+}
+
+/// The data user's role once everything is set up.
+pub(crate) trait UserEngine {
+    /// The summed gradient over all providers (J9).
+    fn gradient(&mut self, ask: GradientAsk<'_>) -> Result<Gradient, JobError>;
+
+    /// Held-out rows counted by score and class (J10). `class` is an index into the proposal's
+    /// classes; the decision is where the score is zero.
+    fn histogram(&mut self, class: u32, beta: &[f64]) -> Result<Histogram, JobError>;
+
+    /// The channels to all providers, in their order.
+    fn channels(&mut self) -> Vec<&mut Channel>;
+}
+
+/// A command for a gradient, checked by the job.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question {
+    pub(crate) iteration: u32,
+    /// The class that counts as one.
+    pub(crate) positive: u32,
+    pub(crate) batch: Batch,
+    /// As the data user's command has it; for the engine to check.
+    pub(crate) fraction_bits: u32,
+}
+
+/// A provider's role once everything is set up.
+pub(crate) trait ProviderEngine {
+    /// Answers one gradient (J9).
+    fn gradient(&mut self, channel: &mut Channel, question: Question) -> Result<(), ServeError>;
+
+    /// Answers one evaluation (J10). Asked for each class at most once, in order.
+    fn count(&mut self, channel: &mut Channel, class: u32, positive: u32)
+    -> Result<(), ServeError>;
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use super::*;
+    use crate::engine::Engine;
+    use crate::proposal::testing::proposal;
+
+    /// Why an engine cannot do a job with so many hidden columns and these numbers of rows,
+    /// batches and held-out rows.
+    pub(crate) fn reason(
+        engine: Engine,
+        hidden: usize,
+        [rows, batches, held_out]: [usize; 3],
+    ) -> Option<String> {
+        let columns = Columns {
+            width: hidden,
+            hidden: (0..hidden).collect(),
+            open: Vec::new(),
+        };
+        let proposal = Proposal {
+            batches: batches as u32,
+            ..proposal()
+        };
+        let terms = Terms {
+            proposal: &proposal,
+            features: &[],
+            columns: &columns,
+        };
+        let checked = engine.implementation().unwrap();
+        let checked = checked.check(&terms, Part { rows, held_out });
+        checked.err().map(|e| e.to_string())
+    }
+}

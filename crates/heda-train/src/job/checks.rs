@@ -1,0 +1,94 @@
+//! What the data user checks before the job goes on.
+
+use super::spec::{Checkpoint, JobSpec};
+use crate::engine::columns::columns_of;
+use crate::engine::{Joined, Part, Terms};
+use crate::error::{JobError, PeerProblem};
+use crate::proposal::{Acceptance, Proposal, Split};
+use heda_learn::optimise::Optimiser;
+
+/// A provider's part, if it can be believed; at most `limit` rows are possible.
+pub(super) fn check_acceptance(
+    spec: &JobSpec,
+    limit: usize,
+    acceptance: &Acceptance,
+) -> Result<Part, PeerProblem> {
+    let (rows, held_out) = (acceptance.rows, acceptance.held_out);
+    let refused = |reason: &str| {
+        let reason = format!("{rows} training and {held_out} held-out rows: {reason}");
+        Err(PeerProblem::message("acceptance", reason))
+    };
+    let total = rows.saturating_add(held_out);
+    if rows == 0 || total > limit {
+        return refused(&format!("between 1 and {limit} rows are possible"));
+    }
+    let expected = total as u64 * u64::from(spec.holdout_permille) / 1000;
+    if held_out as u64 != expected {
+        return refused(&format!("{expected} of them are to be held out"));
+    }
+    if held_out == 0 && spec.holdout_permille > 0 {
+        return refused("too few to hold any out; hold out a larger share, or no rows at all");
+    }
+    Ok(Part { rows, held_out })
+}
+
+/// What some provider could not do with this split is refused before anyone pays for a release.
+pub(super) fn check_capacity(
+    spec: &JobSpec,
+    proposal: &Proposal,
+    joined: &[Joined],
+    split: &Split,
+) -> Result<(), JobError> {
+    let (features, columns) = columns_of(&spec.schema.features(), split);
+    let terms = Terms {
+        proposal,
+        features: &features,
+        columns: &columns,
+    };
+    let engine = spec.engine.implementation()?;
+    for party in joined {
+        engine
+            .check(&terms, party.part)
+            .map_err(|e| JobError::Input(format!("provider {}: {e}", party.name)))?;
+    }
+    let held_out: usize = joined.iter().map(|party| party.part.held_out).sum();
+    let limit = engine.limits().held_out;
+    if held_out > limit {
+        return Err(JobError::Input(format!(
+            "{held_out} rows are held out by all providers together, and at most {limit} can be \
+             counted; hold out fewer"
+        )));
+    }
+    Ok(())
+}
+
+/// Whether a checkpoint belongs to this job.
+pub(super) fn check_resume(
+    spec: &JobSpec,
+    split: &Split,
+    checkpoint: Option<&Checkpoint>,
+) -> Result<(), JobError> {
+    let Some(checkpoint) = checkpoint else {
+        return Ok(());
+    };
+    if checkpoint.job != spec.job || checkpoint.split != *split {
+        return Err(JobError::Input(
+            "the checkpoint belongs to another job or another split of features; start afresh"
+                .into(),
+        ));
+    }
+    let (_, columns) = columns_of(&spec.schema.features(), split);
+    let fits = |optimiser: &Optimiser| {
+        *optimiser.settings() == spec.settings && optimiser.beta().len() == columns.width + 1
+    };
+    let models = spec.positives.len();
+    let counts = checkpoint.optimisers.len() <= models && checkpoint.histograms.len() <= models;
+    if !counts || !checkpoint.optimisers.iter().all(fits) {
+        return Err(JobError::Input(
+            "the checkpoint was made with other settings of the optimiser or another number of \
+             classes; put them back, or start afresh"
+                .into(),
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Steps J9 and J10 at the data user: one optimiser a class asks for gradients, then its model is
+//! counted on held-out rows.
+
+use super::outcome::ClassFit;
+use super::spec::Checkpoint;
+use super::user::Running;
+use crate::engine::{GradientAsk, UserEngine};
+use crate::error::JobError;
+use heda_learn::optimise::{Ask, Optimiser, Stop};
+
+impl Running<'_> {
+    /// Trains every class from where `state` stands; rows have so many columns.
+    pub(super) fn train(
+        &mut self,
+        engine: &mut dyn UserEngine,
+        width: usize,
+        state: &mut Checkpoint,
+    ) -> Result<Vec<ClassFit>, JobError> {
+        enter_phase(engine, "train");
+        let spec = self.spec;
+        let classes = spec.positives.len() as u32;
+        let at_most = spec.settings.max_iterations.saturating_mul(classes);
+        let mut fits = Vec::with_capacity(spec.positives.len());
+        for (class, &positive) in spec.positives.iter().enumerate() {
+            if state.optimisers.len() == class {
+                let fresh = Optimiser::new(spec.settings.clone(), width + 1);
+                let fresh = fresh.map_err(|e| JobError::Input(e.to_string()))?;
+                state.optimisers.push(fresh);
+            }
+            let mut norms = Vec::new();
+            while let Some(Ask { beta, batch }) = state.optimisers[class].ask() {
+                let gradient = engine.gradient(GradientAsk {
+                    beta,
+                    class: class as u32,
+                    batch,
+                    iteration: state.iteration,
+                })?;
+                state.iteration += 1;
+                let optimiser = &mut state.optimisers[class];
+                optimiser
+                    .tell(&gradient)
+                    .map_err(|e| JobError::Input(e.to_string()))?;
+                let norm = optimiser.gradient_norm();
+                norms.extend(norm);
+                self.observer.iteration(state.iteration, at_most, norm);
+                self.keep(state)?;
+            }
+            let optimiser = &state.optimisers[class];
+            fits.push(ClassFit {
+                positive,
+                beta: optimiser.beta().to_vec(),
+                iterations: optimiser.iterations(),
+                stop: optimiser.stopped().unwrap_or(Stop::Iterations),
+                norms,
+                histogram: None,
+            });
+        }
+        Ok(fits)
+    }
+
+    /// Counts the held-out rows for every model that `state` has no counts of.
+    pub(super) fn evaluate(
+        &mut self,
+        engine: &mut dyn UserEngine,
+        fits: &mut [ClassFit],
+        state: &mut Checkpoint,
+    ) -> Result<(), JobError> {
+        if self.spec.holdout_permille == 0 {
+            return Ok(());
+        }
+        enter_phase(engine, "evaluate");
+        for (class, fit) in fits.iter_mut().enumerate() {
+            if state.histograms.len() == class {
+                let mut beta = fit.beta.clone();
+                beta[0] -= self.spec.loss.loss().threshold();
+                state
+                    .histograms
+                    .push(engine.histogram(class as u32, &beta)?);
+                self.keep(state)?;
+            }
+            fit.histogram = state.histograms.get(class).cloned();
+        }
+        Ok(())
+    }
+}
+
+fn enter_phase(engine: &mut dyn UserEngine, phase: &'static str) {
+    let channels = engine.channels().into_iter();
+    channels.for_each(|channel| channel.enter_phase(phase));
+}
