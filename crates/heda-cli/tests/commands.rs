@@ -93,7 +93,7 @@ fn the_demo_leaves_a_report() {
         "{shown}"
     );
     let page = std::fs::read_to_string(path).unwrap();
-    assert!(page.contains("heda demo --seed 1 --out &#39;") && page.ends_with("</html>\n"));
+    assert!(page.contains("heda demo --seed 1 --out '") && page.ends_with("</html>\n"));
 }
 
 #[test]

@@ -66,13 +66,27 @@ pub struct OpenHouse {
     schema: Arc<Schema>,
     row_seed: Zeroizing<[u8; 32]>,
     public_data: bool,
-    books: Mutex<Books>,
+    books: Books,
 }
 
-#[derive(Debug)]
-struct Books {
-    accountant: Accountant,
+/// Budget and releases of a house within one process. Clones are the same books; without an
+/// accountant nothing is released.
+#[derive(Debug, Clone, Default)]
+pub struct Books(Arc<Mutex<Pages>>);
+
+#[derive(Debug, Default)]
+struct Pages {
+    accountant: Option<Accountant>,
     releases: HashMap<JobId, Vec<u8>>,
+}
+
+impl From<Accountant> for Books {
+    fn from(accountant: Accountant) -> Self {
+        Self(Arc::new(Mutex::new(Pages {
+            accountant: Some(accountant),
+            releases: HashMap::new(),
+        })))
+    }
 }
 
 impl OpenHouse {
@@ -81,18 +95,14 @@ impl OpenHouse {
         data: Arc<Dataset>,
         schema: Arc<Schema>,
         row_seed: Zeroizing<[u8; 32]>,
-        accountant: Accountant,
+        books: impl Into<Books>,
     ) -> Self {
-        let books = Mutex::new(Books {
-            accountant,
-            releases: HashMap::new(),
-        });
         Self {
             data,
             schema,
             row_seed,
             public_data: false,
-            books,
+            books: books.into(),
         }
     }
 
@@ -130,12 +140,14 @@ impl House for OpenHouse {
         charge: Charge,
         make: &mut dyn FnMut(Receipt) -> Result<Vec<u8>, Refusal>,
     ) -> Result<Vec<u8>, Refusal> {
-        let mut books = self.books.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut books = self.books.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stored) = books.releases.get(&job) {
             return Ok(stored.clone());
         }
-        let receipt = books
-            .accountant
+        let accountant = books.accountant.as_mut().ok_or_else(|| {
+            Refusal("this provider has no budget to publish with; encrypt all features".into())
+        })?;
+        let receipt = accountant
             .spend(charge)
             .map_err(|e| Refusal(e.to_string()))?;
         let released = make(receipt)?;

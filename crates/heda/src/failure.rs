@@ -38,6 +38,11 @@ impl Failure {
         Self::new(Kind::Input, message)
     }
 
+    /// Whose turn it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
     /// The documented exit code.
     pub fn exit_code(&self) -> u8 {
         match self.kind {

@@ -1,9 +1,86 @@
 //! Train one classifier on the data of several organisations, without showing each other the data
-//! or the model.
+//! or the model. This crate is what an application embeds; the command line `heda` stands on it.
+//!
+//! ```text
+//!  provider                              data user                         provider
+//!
+//!  CSV, Parquet                                                            CSV, Parquet
+//!      │ schema: bounds, levels, classes                                       │
+//!  rows in [0, 1]                                                          rows in [0, 1]
+//!      │ scores ──────────── masked ───► sum ◄─── masked ────────── scores     │
+//!      │                          which features are worth most                │
+//!      ├─ best features ── encrypted, once ──►  ◄── encrypted, once ───────────┤
+//!      ├─ the others ── published with ε, once ► ◄ published, or left out ─────┤
+//!      │                                                                       │
+//!      │ ◄──────── masked questions ──── every iteration ──── masked questions │
+//!      └───────── masked answers ───► gradient, summed ◄───── masked answers ──┘
+//!                                            │
+//!                                          Model
+//! ```
+//!
+//! - [`Schema`]: what the columns mean, agreed on by everyone before.
+//! - [`Job`]: what is to be trained and what may be shown for it, made by a builder.
+//! - [`Provider`]: who holds rows, in this process or as a daemon on the network.
+//! - [`DataUser`]: who trains, with providers here or, by a [`RemoteJob`], on the network.
+//! - [`Model`]: what comes out, in a [`Trained`] with its [`summary::Summary`].
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use heda::{Bundle, Coding, DataUser, Job, Provider, Quiet};
+//! use std::sync::Arc;
+//!
+//! // The rows of a public data set, as if they were of two hospitals.
+//! let schema = Arc::new(Bundle::Bcwd.schema(Coding::Natural));
+//! let (rows, _) = Bundle::Bcwd.table(Coding::Natural)?;
+//! let part = |from: usize, to: usize| rows.select_rows(&(from..to).collect::<Vec<_>>());
+//! let north = Provider::from_rows("north", &schema, part(0, 350));
+//! let south = Provider::from_rows("south", &schema, part(350, 699));
+//!
+//! let job = Job::builder("tumours", Arc::clone(&schema))
+//!     .encrypt_best(4) // the others are left out: nothing is published
+//!     .iterations(20)
+//!     .build()?;
+//! let trained = DataUser::new().train(&job, &[north, south], &mut Quiet)?;
+//! assert!(trained.summary.accuracy > Some(0.9));
+//! println!("{}", trained.summary.privacy()); // who learned what
+//! std::fs::write(std::env::temp_dir().join("model.json"), trained.model.to_json())?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Features of this crate, all on by default: `parquet` reads tables in Parquet besides CSV;
+//! `paper` has the protocol of the paper, which leaks and is here for comparison.
 
+mod data_user;
 pub mod failure;
 pub mod files;
+mod job;
+pub mod knowledge;
 pub mod local_job;
 pub mod planning;
+mod provider;
+mod remote;
 pub mod report;
 pub mod summary;
+mod trained;
+
+pub use data_user::DataUser;
+pub use failure::Failure;
+pub use heda_dp::epsilon::Epsilon;
+pub use heda_learn::bundled::{Bundle, Coding};
+pub use heda_learn::data::Dataset;
+pub use heda_learn::loss::LossKind;
+pub use heda_learn::model::Model;
+pub use heda_learn::optimise::{Method as Optimiser, Settings};
+pub use heda_learn::partition::Goal;
+pub use heda_learn::schema::Schema;
+pub use heda_learn::score::Method as Score;
+pub use heda_learn::table::{ReadReport, TableReader};
+pub use heda_node::client::training::{Listener, Notice};
+pub use heda_node::config::ProviderConfig;
+pub use heda_train::job::{Checkpoint, Observer, Quiet};
+pub use heda_train::proposal::{Engine, Ranking, Spending};
+pub use job::{Job, JobBuilder, JobFault};
+pub use provider::Provider;
+pub use remote::RemoteJob;
+pub use trained::Trained;

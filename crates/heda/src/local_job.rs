@@ -1,25 +1,22 @@
 //! A whole job on this machine with a bundled data set: what `demo` and the experiments run.
 
 use crate::failure::{Failure, Kind};
-use crate::planning::AutoIota;
-use crate::summary::{About, Controls, Summary};
+use crate::job::Job;
+use crate::summary::{About, Controls};
+use crate::trained::Trained;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
-use heda_learn::fixed::Precision;
 use heda_learn::gradient::Batch;
-use heda_learn::loss::LossKind;
 use heda_learn::metrics::Confusion;
-use heda_learn::model::{Model, Provenance};
 use heda_learn::optimise::{Method as Optimise, Settings};
 use heda_learn::oracle::{TrainConfig, score, train};
 use heda_learn::partition::Goal;
-use heda_learn::schema::Schema;
 use heda_learn::score::Method;
 use heda_learn::split::shuffle;
 use heda_train::error::JobError;
-use heda_train::job::{Choice, JobSpec, Observer, Quiet};
+use heda_train::job::{Observer, Quiet};
 use heda_train::local::{self, LocalRun, Parts};
 use heda_train::proposal::{Engine, Ranking, Spending};
 use std::sync::Arc;
@@ -75,15 +72,6 @@ pub enum Rest {
     Drop,
 }
 
-/// A finished local job.
-#[derive(Debug)]
-pub struct Finished {
-    /// What it is worth telling.
-    pub summary: Summary,
-    /// What was trained.
-    pub model: Model,
-}
-
 /// The paper's way to train so many rows: plain descent on small batches.
 pub fn paper_settings(training_rows: usize) -> Settings {
     Settings {
@@ -104,7 +92,7 @@ pub fn paper_settings(training_rows: usize) -> Settings {
 pub struct Ran {
     /// Outcome, reports and recordings.
     pub run: LocalRun,
-    schema: Arc<Schema>,
+    job: Job,
     /// The rows that were trained on.
     pub training: Vec<Dataset>,
     held_out: Vec<Dataset>,
@@ -127,7 +115,7 @@ impl LocalJob {
     ///
     /// # Errors
     /// If the job cannot be run as asked, or fails.
-    pub fn run(&self, observer: &mut dyn Observer) -> Result<Finished, Failure> {
+    pub fn run(&self, observer: &mut dyn Observer) -> Result<Trained, Failure> {
         let table = self.bundle.table(self.coding);
         let (data, _) = table.map_err(|e| Failure::new(Kind::Bug, e))?;
         self.run_on(&data, observer)
@@ -137,38 +125,25 @@ impl LocalJob {
     ///
     /// # Errors
     /// As [`LocalJob::run`].
-    pub fn run_on(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Finished, Failure> {
+    pub fn run_on(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Trained, Failure> {
         let Ran {
             run,
-            schema,
+            job,
             training,
             held_out,
             total_seconds,
         } = self.run_alone(data, observer, false)?;
-        let controls = self.controls(&training, &held_out, &run.outcome.split.encrypted);
-        let busiest = run.reports.iter().map(|report| report.busy.as_secs_f64());
-        let names: Vec<String> = schema
-            .columns()
-            .iter()
-            .map(|c| c.name().to_owned())
-            .collect();
         let about = About {
             dataset: self.bundle.title().to_owned(),
+            schema: job.schema(),
             engine: self.engine,
             seeded: self.randomness.is_seeded(),
-            feature_names: &names,
-            class_names: &schema.label().classes(),
-            automatic_epsilon: matches!(self.rest, Rest::Publish(Spending::Automatic)),
+            automatic_epsilon: job.reads_epsilon(),
             total_seconds,
-            provider_seconds: busiest.reduce(f64::max),
-            controls,
+            busy: run.reports.iter().map(|report| report.busy).collect(),
+            controls: self.controls(&training, &held_out, &run.outcome.split.encrypted),
         };
-        let mut summary = Summary::new(about, &run.outcome);
-        for (party, report) in summary.parties.iter_mut().zip(&run.reports) {
-            party.seconds = Some(report.busy.as_secs_f64());
-        }
-        let model = model(&summary, &schema, &run).map_err(|e| Failure::new(Kind::Bug, e))?;
-        Ok(Finished { summary, model })
+        Trained::new(about, job.loss(), &run.outcome, Vec::new())
     }
 
     /// The rows that the job trains on and those that it holds out, of all providers together.
@@ -200,22 +175,19 @@ impl LocalJob {
         let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
         let parts = self.parts(data)?;
         let parts = Parts::new(parts, &self.randomness).map_err(|e| bug(&e))?;
-        let schema = Arc::new(self.bundle.schema(self.coding));
-        let mut spec = self.spec(&schema, data.rows())?;
-        if let Some(goal) = self.goal {
-            let randomness = self.randomness.party("estimate");
-            spec = AutoIota::put_into(spec, goal, Some(data), &randomness);
-        }
+        let job = self.job(data)?;
+        let name = local::fresh_job_id(&self.randomness).map_err(|e| bug(&e))?;
+        let spec = job.spec(name, &self.randomness.party("estimate"));
         let limit = Epsilon::from_billionths(heda_dp::epsilon::LARGEST * 1_000_000_000)
             .map_err(|e| bug(&e))?;
         let (training, held_out) = parts.rows(HOLDOUT_PERMILLE);
-        let houses = parts.houses(&schema, limit);
+        let houses = parts.houses(job.schema(), limit);
         let began = Instant::now();
         let run = local::run(&spec, &houses, &self.randomness, observer, None, record)
             .map_err(|e| job_failure(&e))?;
         Ok(Ran {
             run,
-            schema,
+            job,
             training,
             held_out,
             total_seconds: began.elapsed().as_secs_f64(),
@@ -244,10 +216,11 @@ impl LocalJob {
         Ok((0..self.providers).map(part).collect())
     }
 
-    fn spec(&self, schema: &Arc<Schema>, rows: usize) -> Result<JobSpec, Failure> {
+    fn job(&self, data: &Dataset) -> Result<Job, Failure> {
+        let schema = self.bundle.schema(self.coding);
         let features = schema.columns().len();
         let iota = self.iota.unwrap_or(features.div_ceil(2));
-        let training = rows - rows * HOLDOUT_PERMILLE as usize / 1000;
+        let training = data.rows() - data.rows() * HOLDOUT_PERMILLE as usize / 1000;
         let settings = match self.engine {
             Engine::Lookup => Settings {
                 tolerance: TOLERANCE,
@@ -256,29 +229,25 @@ impl LocalJob {
             },
             Engine::Paper => paper_settings(training),
         };
-        let job = local::fresh_job_id(&self.randomness).map_err(|e| Failure::new(Kind::Bug, e))?;
-        Ok(JobSpec {
-            job,
-            dataset: self.bundle.name().to_owned(),
-            schema: Arc::clone(schema),
-            positives: vec![1],
-            engine: self.engine,
-            loss: LossKind::Logistic,
-            precision: Precision::default(),
-            settings: self.settings.clone().unwrap_or(settings),
-            holdout_permille: HOLDOUT_PERMILLE,
-            ranking: Ranking::Agreed {
+        let builder = Job::builder(self.bundle.name(), schema)
+            .engine(self.engine)
+            .key_bits(self.key_bits)
+            .settings(self.settings.clone().unwrap_or(settings))
+            .hold_out(HOLDOUT_PERMILLE)
+            .ranking(Ranking::Agreed {
                 method: self.method,
-            },
-            choice: Choice::Best(iota),
-            spending: match &self.rest {
+            })
+            .spend(match &self.rest {
                 Rest::Publish(spending) if iota < features || self.goal.is_some() => {
                     Some(spending.clone())
                 }
                 _ => None,
-            },
-            key_bits: self.key_bits,
-        })
+            });
+        let builder = match self.goal {
+            Some(goal) => builder.encrypt_for(goal, Some(Arc::new(data.clone()))),
+            None => builder.encrypt_best(iota),
+        };
+        builder.build().map_err(Failure::input)
     }
 
     fn controls(
@@ -334,29 +303,4 @@ fn joined(parts: &[Dataset]) -> Option<Dataset> {
         first.classes().to_vec(),
     )
     .ok()
-}
-
-/// The model over the whole schema; a feature that was dropped has no weight.
-fn model(
-    summary: &Summary,
-    schema: &Schema,
-    run: &LocalRun,
-) -> Result<Model, heda_learn::model::ModelError> {
-    let outcome = &run.outcome;
-    let betas: Vec<Vec<f64>> = outcome
-        .fits
-        .iter()
-        .map(|fit| outcome.full_beta(&schema.features(), &fit.beta))
-        .collect();
-    let provenance = Provenance {
-        dataset: summary.dataset.clone(),
-        engine: summary.engine.to_string(),
-        rows: summary.rows as u64,
-        providers: summary.providers as u32,
-        iterations: summary.iterations,
-        features: summary.feature_uses(),
-        versions: [("heda".to_owned(), env!("CARGO_PKG_VERSION").to_owned())].into(),
-        notes: [("seeded".to_owned(), summary.seeded.to_string())].into(),
-    };
-    Model::new(LossKind::Logistic, schema.clone(), &betas, provenance)
 }

@@ -1,7 +1,7 @@
 //! The report that a training run leaves: one HTML file that needs no network and no scripts.
 //!
-//! Everything in it comes from the summary and the model, so whoever trains can write one. Text
-//! goes through `markup`, which escapes it: names of features come from other people's files.
+//! Everything in it comes from the summary and the model, so whoever trains can write one. Templates
+//! put it together and escape every text: names of features come from other people's files.
 
 mod chart;
 mod markup;
@@ -9,7 +9,8 @@ mod markup;
 use crate::summary::{Party, RankedFeature, Summary};
 use chart::{Bar, bars, decay};
 use heda_learn::model::{Classifier, Model};
-use markup::{details, element, escape, section, table};
+use markup::{details, pair, section, table};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 /// Coefficients that are drawn; the table has all of them.
 const DRAWN_COEFFICIENTS: usize = 12;
@@ -17,27 +18,37 @@ const DRAWN_COEFFICIENTS: usize = 12;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// The page. `command` is what was typed, to be typed again.
-pub fn html(summary: &Summary, model: &Model, command: &str) -> String {
-    let body = [
-        opening(summary),
-        losses(model),
-        accuracy(summary),
-        features(summary),
-        coefficients(summary, model),
-        course(summary),
-        traffic(summary),
-        privacy(summary),
-        repeat(summary, command),
-    ]
-    .concat();
-    let title = escape(&format!("Heda: {}", summary.dataset));
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta \
-         name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<meta \
-         http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\"/>\n<title>{title}</title>\n\
-         <style>\n{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n</body>\n</html>\n",
-        include_str!("report/style.css")
-    )
+pub fn page(summary: &Summary, model: &Model, command: &str) -> String {
+    // The one text that is put in as it is: a file of this crate.
+    let style = PreEscaped(include_str!("report/style.css"));
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                title { "Heda: " (summary.dataset) }
+                style { (style) }
+            }
+            body {
+                main {
+                    (opening(summary))
+                    (losses(model))
+                    (accuracy(summary))
+                    (features(summary))
+                    (coefficients(summary, model))
+                    (course(summary))
+                    (traffic(summary))
+                    (privacy(summary))
+                    (repeat(summary, command))
+                }
+            }
+        }
+    };
+    // What no reader could see has no place in a page.
+    let control = |c: char| c.is_control() && c != '\n' && c != '\t';
+    page.into_string().replace(control, "\u{fffd}") + "\n"
 }
 
 /// The command line of this process, quoted for a shell.
@@ -77,15 +88,7 @@ fn megabytes(bytes: u64) -> String {
     }
 }
 
-fn paragraph(class: &str, text: &str) -> String {
-    format!("<p class=\"{class}\">{}</p>\n", escape(text))
-}
-
-fn pair(left: &str, right: &str) -> String {
-    format!("<div class=\"pair\"><div>\n{left}</div><div>\n{right}</div></div>\n")
-}
-
-fn opening(summary: &Summary) -> String {
+fn opening(summary: &Summary) -> Markup {
     let lead = format!(
         "A classifier trained on {} rows of {} providers; {} of {} features encrypted, {} \
          iterations, engine {}. {} rows were held out and stayed encrypted while it was evaluated.",
@@ -97,22 +100,24 @@ fn opening(summary: &Summary) -> String {
         summary.engine,
         summary.held_out
     );
-    let mut text = element("h1", &summary.dataset) + &paragraph("lead", &lead);
-    if summary.seeded {
-        text += &paragraph(
-            "warning",
-            "This was a seeded run: reproducible, and therefore without any protection. Keys, \
-             masks and noise can be computed again by whoever knows the seed.",
-        );
+    html! {
+        h1 { (summary.dataset) }
+        p.lead { (lead) }
+        @if summary.seeded {
+            p.warning {
+                "This was a seeded run: reproducible, and therefore without any protection. Keys, \
+                 masks and noise can be computed again by whoever knows the seed."
+            }
+        }
     }
-    text
 }
 
 /// Providers that did not stay to the end.
-fn losses(model: &Model) -> String {
-    match model.provenance().notes.get(PROVIDERS_LOST) {
-        Some(lost) => paragraph("warning", &went_on_without(lost)),
-        None => String::new(),
+fn losses(model: &Model) -> Markup {
+    html! {
+        @if let Some(lost) = model.provenance().notes.get(PROVIDERS_LOST) {
+            p.warning { (went_on_without(lost)) }
+        }
     }
 }
 
@@ -127,7 +132,7 @@ pub fn went_on_without(lost: &str) -> String {
     )
 }
 
-fn accuracy(summary: &Summary) -> String {
+fn accuracy(summary: &Summary) -> Markup {
     let rows = [
         ("this model", summary.accuracy, "good"),
         ("in clear, all features", summary.plain_accuracy, "rest"),
@@ -158,28 +163,29 @@ fn accuracy(summary: &Summary) -> String {
         })
     });
     drawn.extend(of_class);
-    let mut inner = bars("Right predictions on held-out rows", &drawn, Some(1.0));
-    if !summary.by_class.is_empty() {
-        inner += &element(
-            "p",
-            "Each class is told from the rest by a model of its own, and rows are counted for one \
-             model at a time. How often the highest score names the right class is not known.",
-        );
-    }
-    if let Some([low, high]) = summary.auc {
-        let words = format!(
-            "Area under the ROC curve: between {low:.4} and {high:.4}. The data user sees counts \
-             of scores by range, not scores, so the area is known within bounds."
-        );
-        inner += &element("p", &words);
-    }
-    if summary.plain_accuracy.is_some() {
-        inner += &element(
-            "p",
-            "The controls in clear use the same training and held-out rows, all in one place and \
-             unencrypted, which nobody in the job can do.",
-        );
-    }
+    let inner = html! {
+        (bars("Right predictions on held-out rows", &drawn, Some(1.0)))
+        @if !summary.by_class.is_empty() {
+            p {
+                "Each class is told from the rest by a model of its own, and rows are counted for \
+                 one model at a time. How often the highest score names the right class is not \
+                 known."
+            }
+        }
+        @if let Some([low, high]) = summary.auc {
+            p {
+                "Area under the ROC curve: between " (format!("{low:.4}")) " and "
+                (format!("{high:.4}")) ". The data user sees counts of scores by range, not \
+                scores, so the area is known within bounds."
+            }
+        }
+        @if summary.plain_accuracy.is_some() {
+            p {
+                "The controls in clear use the same training and held-out rows, all in one place \
+                 and unencrypted, which nobody in the job can do."
+            }
+        }
+    };
     section("Accuracy", &inner)
 }
 
@@ -191,7 +197,7 @@ fn class_of(feature: &RankedFeature) -> &'static str {
     }
 }
 
-fn features(summary: &Summary) -> String {
+fn features(summary: &Summary) -> Markup {
     let ranked = &summary.features_by_rank;
     let share = |feature: &RankedFeature| feature.score.unwrap_or(0.0);
     let drawn: Vec<Bar> = ranked
@@ -212,57 +218,53 @@ fn features(summary: &Summary) -> String {
             vec![feature.name.clone(), feature.protection.into(), epsilon]
         })
         .collect();
-    let key = "<p class=\"key\"><span class=\"good\"></span> encrypted \
-               <span class=\"other\"></span> published with noise \
-               <span class=\"rest\"></span> left out</p>\n";
     let mut words = format!("Ranked by {}.", summary.ranked_by);
     if let Some(reason) = &summary.split_reason {
         words += &format!(" Chosen automatically: {reason}.");
     }
-    let left = element("p", &words) + key + &bars("Share of the agreed scores", &drawn, None);
-    let right = table("Protection", &["feature", "protection", "ε"], &rows);
-    section(
-        "Features by score and protection",
-        &pair(&left, &(right + &epsilon_words(summary))),
-    )
+    let left = html! {
+        p { (words) }
+        p.key {
+            span.good {} " encrypted " span.other {} " published with noise " span.rest {} " left out"
+        }
+        (bars("Share of the agreed scores", &drawn, None))
+    };
+    let right = html! {
+        (table("Protection", &["feature", "protection", "ε"], &rows))
+        p { (epsilon_words(summary)) }
+    };
+    section("Features by score and protection", &pair(&left, &right))
 }
 
 fn epsilon_words(summary: &Summary) -> String {
-    let words = match summary.epsilon_total {
+    match summary.epsilon_total {
         Some(total) => format!(
             "The columns of a row describe the same person, so their ε add up: {total:.3} in sum for \
              each row. If nobody's rows lie at two providers, the largest sum of any provider \
              counts; a person with several rows pays for each of them."
         ),
         None => "Nothing was published, so no ε was spent.".to_owned(),
-    };
-    element("p", &words)
+    }
 }
 
-fn coefficients(summary: &Summary, model: &Model) -> String {
+fn coefficients(summary: &Summary, model: &Model) -> Markup {
     let several = model.classifiers().len() > 1;
-    let text: Vec<String> = model
-        .classifiers()
-        .iter()
-        .map(|classifier| of_class(classifier, several))
-        .collect();
-    let dropped = summary
-        .features_by_rank
-        .iter()
-        .any(|f| f.protection == "dropped");
-    let note = if dropped {
-        " Features that were left out have no weight."
-    } else {
-        ""
+    let ranked = &summary.features_by_rank;
+    let dropped = ranked.iter().any(|f| f.protection == "dropped");
+    let inner = html! {
+        p {
+            "An effect is the change of the log-odds when a column goes from its lower to its \
+             upper bound."
+            @if dropped { " Features that were left out have no weight." }
+        }
+        @for classifier in model.classifiers() {
+            (of_class(classifier, several))
+        }
     };
-    let words = format!(
-        "An effect is the change of the log-odds when a column goes from its lower to its upper \
-         bound.{note}"
-    );
-    section("Coefficients", &(element("p", &words) + &text.concat()))
+    section("Coefficients", &inner)
 }
 
-fn of_class(classifier: &Classifier, several: bool) -> String {
+fn of_class(classifier: &Classifier, several: bool) -> Markup {
     let named = &classifier.original.coefficients;
     let effects = classifier.scaled.iter().skip(1);
     let mut columns: Vec<(&str, f64, f64)> = named
@@ -302,18 +304,18 @@ fn of_class(classifier: &Classifier, several: bool) -> String {
         (false, false) => "Effects on the log-odds".to_owned(),
     };
     let head = ["column", "effect", "per unit"];
-    bars(&title, &drawn, None)
-        + &details(
-            "All coefficients",
-            &table("Coefficients, largest effect first", &head, &rows),
-        )
+    let all = table("Coefficients, largest effect first", &head, &rows);
+    html! {
+        (bars(&title, &drawn, None))
+        (details("All coefficients", &all))
+    }
 }
 
 fn signed(value: f64) -> String {
     format!("{value:+.4}").replace('-', "−")
 }
 
-fn course(summary: &Summary) -> String {
+fn course(summary: &Summary) -> Markup {
     let phases: Vec<Bar> = summary
         .phases
         .iter()
@@ -336,29 +338,25 @@ fn course(summary: &Summary) -> String {
     let rows: Vec<Vec<String>> = std::iter::once(user)
         .chain(summary.parties.iter().map(party))
         .collect();
-    let left = bars("Time by phase, waiting included", &phases, None)
-        + &table(
-            "Time that each party computed",
-            &["party", "training rows", "time"],
-            &rows,
-        );
+    let head = ["party", "training rows", "time"];
+    let left = html! {
+        (bars("Time by phase, waiting included", &phases, None))
+        (table("Time that each party computed", &head, &rows))
+    };
     let words = format!(
         "The whole run took {}: {:.1} µs a training row and iteration.",
         seconds(summary.seconds.total),
         summary.us_per_row_iteration
     );
-    let curve = decay(
-        "Convergence: largest entry of the mean gradient",
-        "iteration",
-        &summary.gradient_norms,
-    );
-    section(
-        "Time and convergence",
-        &pair(&left, &(curve + &element("p", &words))),
-    )
+    let title = "Convergence: largest entry of the mean gradient";
+    let right = html! {
+        (decay(title, "iteration", &summary.gradient_norms))
+        p { (words) }
+    };
+    section("Time and convergence", &pair(&left, &right))
 }
 
-fn traffic(summary: &Summary) -> String {
+fn traffic(summary: &Summary) -> Markup {
     let mut rows: Vec<Vec<String>> = summary
         .phases
         .iter()
@@ -381,16 +379,16 @@ fn traffic(summary: &Summary) -> String {
     section("Traffic", &inner)
 }
 
-fn privacy(summary: &Summary) -> String {
-    let words: String = summary
-        .privacy()
-        .lines()
-        .map(|line| element("p", line))
-        .collect();
-    section("Privacy: who learned what", &words)
+fn privacy(summary: &Summary) -> Markup {
+    let inner = html! {
+        @for line in summary.privacy().lines() {
+            p { (line) }
+        }
+    };
+    section("Privacy: who learned what", &inner)
 }
 
-fn repeat(summary: &Summary, command: &str) -> String {
+fn repeat(summary: &Summary, command: &str) -> Markup {
     let again = if summary.seeded {
         "The seed makes the model the same again; times will differ."
     } else {
@@ -409,9 +407,11 @@ fn repeat(summary: &Summary, command: &str) -> String {
             format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         ],
     ];
-    let inner = format!("<pre><code>{}</code></pre>\n", escape(command))
-        + &element("p", again)
-        + &table("Versions", &["part", "version"], &rows);
+    let inner = html! {
+        pre { code { (command) } }
+        p { (again) }
+        (table("Versions", &["part", "version"], &rows))
+    };
     section("To repeat it", &inner)
 }
 

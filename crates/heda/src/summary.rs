@@ -1,13 +1,18 @@
 //! What a finished run is worth telling: the object of `--json`, a short table, and the privacy
 //! paragraph in plain words.
 
+mod privacy;
+mod text;
+
 use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
+use heda_learn::schema::Schema;
 use heda_train::histogram::Histogram;
 use heda_train::job::{ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed};
 use heda_train::proposal::Engine;
 use serde::Serialize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The object that `demo` and `train` print. Accuracies are shares of right predictions on the
 /// held-out rows.
@@ -176,18 +181,16 @@ pub struct About<'a> {
     pub dataset: String,
     /// How gradients were computed.
     pub engine: Engine,
+    /// What encoded the rows.
+    pub schema: &'a Schema,
     /// Whether the run can be repeated.
     pub seeded: bool,
-    /// Of the schema.
-    pub feature_names: &'a [String],
-    /// Of the schema.
-    pub class_names: &'a [String],
     /// Whether ε was read from the data.
     pub automatic_epsilon: bool,
     /// The whole run.
     pub total_seconds: f64,
-    /// That the busiest provider computed.
-    pub provider_seconds: Option<f64>,
+    /// How long each provider computed, where that is known.
+    pub busy: Vec<Duration>,
     /// What it is compared with.
     pub controls: Controls,
 }
@@ -195,6 +198,9 @@ pub struct About<'a> {
 impl Summary {
     /// Of a finished job.
     pub fn new(about: About<'_>, outcome: &Outcome) -> Self {
+        let columns = about.schema.columns().iter();
+        let features: Vec<&str> = columns.map(|column| column.name()).collect();
+        let classes = about.schema.label().classes();
         let rows: usize = outcome.providers.iter().map(|p| p.rows).sum();
         let iterations: u32 = outcome.fits.iter().map(|fit| fit.iterations).sum();
         let phase = |name: &str| {
@@ -206,7 +212,7 @@ impl Summary {
         let mut by_class: Vec<ClassResult> = outcome
             .fits
             .iter()
-            .map(|fit| class_result(fit, about.class_names))
+            .map(|fit| class_result(fit, &classes))
             .collect();
         let only = match by_class.len() {
             1 => by_class.pop(),
@@ -219,7 +225,7 @@ impl Summary {
             providers: outcome.providers.len(),
             rows,
             held_out: held_out(outcome),
-            features: about.feature_names.len(),
+            features: features.len(),
             iota: outcome.split.encrypted.len(),
             cryptosystem: match about.engine {
                 Engine::Lookup => "BFV, degree 8192, 128-bit; IKNP oblivious transfer",
@@ -245,7 +251,7 @@ impl Summary {
                 training,
                 evaluation: phase("evaluate"),
                 user: outcome.user_busy.as_secs_f64(),
-                provider: about.provider_seconds,
+                provider: about.busy.iter().max().map(Duration::as_secs_f64),
             },
             round_trips: traffic().map(|t| t.round_trips).sum(),
             bytes: Bytes {
@@ -257,9 +263,9 @@ impl Summary {
             automatic_epsilon: about.automatic_epsilon,
             ranked_by: outcome.ranked_by.clone(),
             split_reason: outcome.split_reason.clone(),
-            features_by_rank: ranked(outcome, about.feature_names),
+            features_by_rank: ranked(outcome, &features),
             phases: phases(outcome),
-            parties: parties(outcome),
+            parties: parties(outcome, &about.busy),
             gradient_norms: outcome
                 .fits
                 .iter()
@@ -285,191 +291,6 @@ impl Summary {
             })
         });
         uses.collect()
-    }
-
-    /// The table and the paragraph.
-    pub fn text(&self) -> String {
-        let mut lines = Vec::new();
-        if self.seeded {
-            lines.push("SEEDED RUN: reproducible, and therefore without any protection.".into());
-            lines.push(String::new());
-        }
-        lines.extend(self.table());
-        lines.push(String::new());
-        lines.extend(self.feature_lines());
-        lines.push(String::new());
-        lines.push(self.privacy());
-        for (what, path) in [("model", &self.model_path), ("report", &self.report_path)] {
-            if let Some(path) = path {
-                lines.push(format!("\n{what:<10}{}", path.display()));
-            }
-        }
-        lines.join("\n")
-    }
-
-    fn table(&self) -> Vec<String> {
-        let percent = |share: Option<f64>| {
-            share.map_or("-".to_owned(), |share| format!("{:.2} %", 100.0 * share))
-        };
-        let seconds = &self.seconds;
-        let mut lines = vec![
-            format!(
-                "{:<36}{} rows of {} providers, {} held out",
-                self.dataset, self.rows, self.providers, self.held_out
-            ),
-            format!(
-                "{:<36}{} of {} features encrypted, {} iterations, engine {}",
-                "trained on", self.iota, self.features, self.iterations, self.engine
-            ),
-            String::new(),
-        ];
-        let heading = "accuracy on held-out rows";
-        match self.by_class.is_empty() {
-            true => lines.push(format!("{heading:<36}{:>9}", percent(self.accuracy))),
-            false => lines.push(heading.to_owned()),
-        }
-        for result in &self.by_class {
-            let name = format!("  {} against the rest", result.class);
-            let (share, most) = (percent(result.accuracy), percent(result.majority_accuracy));
-            lines.push(format!(
-                "{name:<36}{share:>9}, the more frequent side {most}"
-            ));
-        }
-        let mut control = |name: &str, share: Option<f64>| {
-            if share.is_some() {
-                lines.push(format!("{:<36}{:>9}", name, percent(share)));
-            }
-        };
-        control("  in clear, all features", self.plain_accuracy);
-        control("  in clear, published ones dropped", self.dropped_accuracy);
-        control("  most frequent class", self.majority_accuracy);
-        if let Some([low, high]) = self.auc {
-            lines.push(format!(
-                "{:<36}{low:>9.4} to {high:.4}",
-                "area under the curve"
-            ));
-        }
-        lines.push(String::new());
-        lines.push(format!(
-            "{:<36}{:.2} s: setup {:.2}, training {:.2}, evaluation {:.2}",
-            "time", seconds.total, seconds.setup, seconds.training, seconds.evaluation
-        ));
-        lines.push(format!(
-            "{:<36}{:.1} µs a row and iteration; {:.1} MB to providers, {:.1} MB back",
-            "speed and traffic",
-            self.us_per_row_iteration,
-            self.bytes.user_to_provider as f64 / 1e6,
-            self.bytes.provider_to_user as f64 / 1e6
-        ));
-        lines
-    }
-
-    fn feature_lines(&self) -> Vec<String> {
-        let width = self
-            .features_by_rank
-            .iter()
-            .map(|f| f.name.chars().count())
-            .max()
-            .unwrap_or(0);
-        let line = |feature: &RankedFeature| {
-            let score = feature
-                .score
-                .map_or("-".into(), |s| format!("{:.1} %", 100.0 * s));
-            let epsilon = feature
-                .epsilon
-                .map_or(String::new(), |e| format!(", epsilon {e:.3}"));
-            format!(
-                "  {:<width$}  {score:>7}  {}{epsilon}",
-                feature.name, feature.protection
-            )
-        };
-        let heading = format!(
-            "Features, best first, ranked by {}: share of the scores, protection",
-            self.ranked_by
-        );
-        let reason = self
-            .split_reason
-            .iter()
-            .map(|reason| format!("  ({reason})"));
-        std::iter::once(heading)
-            .chain(reason)
-            .chain(self.features_by_rank.iter().map(line))
-            .collect()
-    }
-
-    /// Who learned what.
-    pub fn privacy(&self) -> String {
-        let revealed = &self.revealed;
-        let whose = if revealed.summed {
-            "summed over all providers"
-        } else if self.providers > 1 {
-            "of each provider on its own"
-        } else {
-            "of the only provider, unmasked because there is nobody to add up with"
-        };
-        let mut user = format!(
-            "The data user learned the model; {} numbers of gradients {whose}, about {} encrypted \
-             cells that it does not know; {} counts of held-out rows; how many rows each provider \
-             has",
-            revealed.gradient_numbers, revealed.unknown_cells, revealed.count_numbers
-        );
-        let scored = self.features_by_rank.iter().any(|f| f.score.is_some());
-        if scored {
-            user += "; the scores of the features, summed over all providers";
-        }
-        if self.epsilon_total.is_some() {
-            user += "; the published columns";
-        }
-        let providers = match self.engine {
-            Engine::Lookup => self.providers_learned(scored),
-            Engine::Paper => format!("Engine paper leaks. {}", self.engine.leaks().join(" ")),
-        };
-        let published = match self.epsilon_total {
-            Some(epsilon) => format!(
-                "Published columns carry exact noise; in sum over the columns of a row they cost \
-                 epsilon {epsilon:.3}{}{}{}.",
-                match self.automatic_epsilon {
-                    true => ", which was read from these public data",
-                    false => "",
-                },
-                match scored {
-                    true => ", and the scores, made from exact rows, are not covered by it",
-                    false => "",
-                },
-                self.worth()
-            ),
-            None => "Nothing was published, so no epsilon was spent.".to_owned(),
-        };
-        format!("{user}.\n{providers}\n{published}")
-    }
-
-    fn providers_learned(&self, scored: bool) -> String {
-        let mut text =
-            "The providers learned how many iterations there were and nothing else about \
-                        the model: every number that they decrypted was masked uniformly."
-                .to_owned();
-        if self.providers > 1 {
-            let split = match scored {
-                true => "which features scored best in sum, and ",
-                false => "",
-            };
-            text += &format!(
-                " Of each other's rows they learned {split}their number to a factor of two."
-            );
-        }
-        text
-    }
-
-    /// What publishing bought over dropping, if it is known. Engine `paper` stops before it has
-    /// converged, so its accuracy does not compare with that of the control.
-    fn worth(&self) -> String {
-        match (self.accuracy, self.dropped_accuracy) {
-            (Some(with), Some(without)) if self.engine == Engine::Lookup => format!(
-                "; publishing instead of dropping them changed accuracy by {:+.2} points",
-                100.0 * (with - without)
-            ),
-            _ => String::new(),
-        }
     }
 }
 
@@ -510,15 +331,15 @@ fn phases(outcome: &Outcome) -> Vec<Phase> {
     outcome.phases.iter().map(phase).collect()
 }
 
-fn parties(outcome: &Outcome) -> Vec<Party> {
-    let party = |provider: &ProviderSummary| Party {
+fn parties(outcome: &Outcome, busy: &[Duration]) -> Vec<Party> {
+    let party = |(index, provider): (usize, &ProviderSummary)| Party {
         name: provider.name.clone(),
         rows: provider.rows,
         held_out: provider.held_out,
         epsilon: provider.charge.as_ref().map(|c| c.total().to_f64()),
-        seconds: None,
+        seconds: busy.get(index).map(Duration::as_secs_f64),
     };
-    outcome.providers.iter().map(party).collect()
+    outcome.providers.iter().enumerate().map(party).collect()
 }
 
 fn class_result(fit: &ClassFit, names: &[String]) -> ClassResult {
@@ -541,7 +362,7 @@ fn majority(histogram: &Histogram) -> Option<f64> {
     (all > 0).then(|| positives.max(negatives) as f64 / all as f64)
 }
 
-fn ranked(outcome: &Outcome, names: &[String]) -> Vec<RankedFeature> {
+fn ranked(outcome: &Outcome, names: &[&str]) -> Vec<RankedFeature> {
     let protection = |feature: usize| {
         if outcome.split.encrypted.contains(&feature) {
             "encrypted"
@@ -561,10 +382,10 @@ fn ranked(outcome: &Outcome, names: &[String]) -> Vec<RankedFeature> {
             .map(|e| e.to_f64())
     };
     let feature = |&(feature, score): &(usize, Option<f64>)| RankedFeature {
-        name: names[feature].clone(),
+        name: names[feature].to_owned(),
         score,
         protection: protection(feature),
-        epsilon: epsilon(&names[feature]),
+        epsilon: epsilon(names[feature]),
     };
     outcome.ranking.iter().map(feature).collect()
 }

@@ -3,7 +3,6 @@
 use crate::output;
 use crate::progress::Progress;
 use heda::failure::Failure;
-use heda::files::write_whole;
 use heda::local_job::{LocalJob, Rest};
 use heda::report;
 use heda_crypto::random::Randomness;
@@ -123,13 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     output::warn_of_leaks(arguments.engine);
     let mut finished = job.run(&mut Progress::new())?;
     if let Some(folder) = &arguments.out {
-        let path = folder.join("model.json");
-        write_whole(&path, finished.model.to_json().as_bytes())?;
-        finished.summary.model_path = Some(path);
-        let path = folder.join("report.html");
-        let page = report::html(&finished.summary, &finished.model, &report::command_line());
-        write_whole(&path, page.as_bytes())?;
-        finished.summary.report_path = Some(path);
+        finished.write(folder, &report::command_line())?;
     }
     match arguments.json {
         true => output::print_json(&finished.summary),

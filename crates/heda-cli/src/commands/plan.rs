@@ -1,25 +1,21 @@
 //! `heda plan`: what a job will cost, before it runs.
 
-use super::train;
 use crate::output;
 use crate::progress::Progress;
 use heda::failure::{Failure, Kind};
 use heda::local_job::{HOLDOUT_PERMILLE, LocalJob, Rest};
 use heda::planning::{Costs, PLANNED_ROWS, Shape, measure};
+use heda::{Job, RemoteJob};
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::fixed::Precision;
 use heda_learn::gradient::Batch;
-use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
 use heda_learn::schema::Schema;
 use heda_learn::score;
-use heda_node::config::JobConfig;
 use heda_train::job::{Choice, JobSpec};
 use heda_train::proposal::{Engine, JobId, Ranking};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Tell time, memory and traffic of a job before it runs
 ///
@@ -151,9 +147,6 @@ fn plan(subject: &Subject) -> Result<Plan, Failure> {
             "{rows} rows for {providers} providers: each needs ten or more"
         )));
     }
-    if spec.settings.max_iterations == 0 {
-        return Err(Failure::input("a job needs at least one iteration"));
-    }
     if *iota > order.len() {
         return Err(Failure::input(format!(
             "iota is {iota}, but there are {} features; choose 0 to {}",
@@ -246,9 +239,9 @@ fn check(
 
 /// A job file. Where ι is chosen later, all features are planned as encrypted: that takes longest.
 fn of_job(path: &Path, rows: usize) -> Result<Subject, Failure> {
-    let config = JobConfig::load(path).map_err(Failure::input)?;
-    let schema = Arc::new(Schema::read(&config.schema).map_err(Failure::input)?);
-    let spec = train::spec(&config, &schema, JobId([0; 16]))?;
+    let remote = RemoteJob::load(path)?;
+    let schema = remote.job().schema();
+    let spec = remote.job().spec(JobId([0; 16]), &Randomness::from_os());
     let all = schema.columns().len();
     let (encrypted, iota): (Vec<usize>, usize) = match &spec.choice {
         Choice::Best(iota) => (Vec::new(), *iota),
@@ -270,7 +263,7 @@ fn of_job(path: &Path, rows: usize) -> Result<Subject, Failure> {
         order,
         iota,
         rows,
-        providers: config.providers.len(),
+        providers: remote.providers(),
         spec,
     })
 }
@@ -291,15 +284,10 @@ fn of_arguments(arguments: &Arguments) -> Result<Subject, Failure> {
         (None, None) => return Err(Failure::input("name a job, a bundled data set or a schema")),
     };
     let features = schema.columns().len();
-    let spec = JobSpec {
-        job: JobId([0; 16]),
-        dataset: "plan".into(),
-        schema: Arc::new(schema),
-        positives: vec![1],
-        engine: Engine::Lookup,
-        loss: LossKind::Logistic,
-        precision: Precision::default(),
-        settings: Settings {
+    let names = schema.columns().iter();
+    let order = names.map(|column| column.name().to_owned()).collect();
+    let job = Job::builder("plan", schema)
+        .settings(Settings {
             method: Method::Descent {
                 rate: 1.0,
                 minimum_rate: 0.0,
@@ -309,15 +297,11 @@ fn of_arguments(arguments: &Arguments) -> Result<Subject, Failure> {
             l2: 0.0,
             tolerance: 0.0,
             max_iterations: arguments.iterations,
-        },
-        holdout_permille: HOLDOUT_PERMILLE,
-        ranking: Ranking::Given {
-            features: Vec::new(),
-        },
-        choice: Choice::Best(features),
-        spending: None,
-        key_bits: 2048,
-    };
+        })
+        .hold_out(HOLDOUT_PERMILLE)
+        .ranking(Ranking::Given { features: order });
+    let job = job.build().map_err(Failure::input)?;
+    let spec = job.spec(JobId([0; 16]), &Randomness::from_os());
     Ok(Subject {
         spec,
         order: (0..features).collect(),

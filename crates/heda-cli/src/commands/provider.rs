@@ -5,8 +5,6 @@ use clap::{Args, Subcommand, ValueEnum};
 use heda::failure::{Failure, Kind};
 use heda_learn::schema::Schema;
 use heda_node::config::{JobConfig, ProviderConfig};
-use heda_node::daemon::DaemonError;
-use heda_node::daemon::serve::{ServeError, serve};
 use heda_node::house::backup::backup;
 use heda_node::house::check::{Finding, Verdict, check};
 use heda_node::house::ledger::{BudgetReport, LedgerError, LedgerReader, StatusReport};
@@ -114,17 +112,9 @@ fn run_serve(arguments: &Serve) -> Result<(), Failure> {
         Log::Text => LogFormat::Text,
         Log::Json => LogFormat::Json,
     });
-    serve(&config, |address| {
+    heda::Provider::serve(&config, |address| {
         // The only line on stdout: scripts that start a daemon wait for it.
         let _ = output::print_text(&format!("listening on {address}"));
-    })
-    .map_err(|error| {
-        let kind = match &error {
-            ServeError::Daemon(DaemonError::Abandoned(..)) => Kind::Resumable,
-            ServeError::Runtime(_) => Kind::Bug,
-            _ => Kind::Input,
-        };
-        Failure::new(kind, error)
     })
 }
 

@@ -1,18 +1,17 @@
 //! Whole gradients of both engines, all parties on this machine, on random rows.
 
+use heda::Job;
 use heda::failure::Failure;
 use heda::local_job::HOLDOUT_PERMILLE;
 use heda::planning::{Costs, Shape, measure as measure_job};
+use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::fixed::Precision;
 use heda_learn::gradient::Batch;
-use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
-use heda_train::job::{Choice, JobSpec};
+use heda_train::job::JobSpec;
 use heda_train::proposal::{Engine, JobId, Ranking};
 use serde::Serialize;
 use std::fmt;
-use std::sync::Arc;
 
 const PROVIDERS: usize = 3;
 /// Engine `paper` is measured on mini-batches of about this many rows, as the paper used it.
@@ -60,22 +59,19 @@ pub(super) fn measure() -> Result<Section, Failure> {
 
 /// One engine on so many rows like those of a data set in the paper's coding, all encrypted.
 fn line(engine: Engine, bundle: Bundle, rows: usize) -> Result<Line, Failure> {
-    let schema = Arc::new(bundle.schema(Coding::Paper));
+    let schema = bundle.schema(Coding::Paper);
     let columns = schema.columns().len();
     let training_rows = rows - rows * HOLDOUT_PERMILLE as usize / 1000;
     let batches = match engine {
         Engine::Lookup => 1,
         Engine::Paper => training_rows / PAPER_BATCH_ROWS,
     };
-    let spec = JobSpec {
-        job: JobId([0; 16]),
-        dataset: "bench".into(),
-        schema,
-        positives: vec![1],
-        engine,
-        loss: LossKind::Logistic,
-        precision: Precision::default(),
-        settings: Settings {
+    let names = schema.columns().iter();
+    let order = names.map(|column| column.name().to_owned()).collect();
+    let job = Job::builder("bench", schema)
+        .engine(engine)
+        .key_bits(KEY_BITS)
+        .settings(Settings {
             method: Method::Descent {
                 rate: 1.0,
                 minimum_rate: 0.0,
@@ -85,15 +81,11 @@ fn line(engine: Engine, bundle: Bundle, rows: usize) -> Result<Line, Failure> {
             l2: 0.0,
             tolerance: 0.0,
             max_iterations: 1,
-        },
-        holdout_permille: HOLDOUT_PERMILLE,
-        ranking: Ranking::Given {
-            features: Vec::new(),
-        },
-        choice: Choice::Best(columns),
-        spending: None,
-        key_bits: KEY_BITS,
-    };
+        })
+        .hold_out(HOLDOUT_PERMILLE)
+        .ranking(Ranking::Given { features: order });
+    let job = job.build().map_err(Failure::input)?;
+    let spec = job.spec(JobId([0; 16]), &Randomness::from_os());
     let shares: Vec<usize> = (0..PROVIDERS)
         .map(|part| Batch::new(part, PROVIDERS).share(rows).len())
         .collect();

@@ -1,0 +1,92 @@
+//! Who trains: a [`DataUser`], with providers in this process or on the network.
+
+use crate::failure::{Failure, Kind};
+use crate::job::Job;
+use crate::local_job::job_failure;
+use crate::provider::Provider;
+use crate::remote::RemoteJob;
+use crate::summary::{About, Controls};
+use crate::trained::Trained;
+use heda_crypto::random::Randomness;
+use heda_node::client::training::Listener;
+use heda_train::job::Observer;
+use heda_train::local;
+use std::path::Path;
+use std::time::Instant;
+
+/// Asks for gradients, learns the model, and sees no row.
+#[derive(Debug, Clone)]
+pub struct DataUser {
+    randomness: Randomness,
+}
+
+impl Default for DataUser {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl DataUser {
+    /// A data user with the randomness of the operating system.
+    pub fn new() -> Self {
+        Self {
+            randomness: Randomness::from_os(),
+        }
+    }
+
+    /// A data user whose runs can be repeated, and therefore protect nothing. In one process this
+    /// goes for the providers as well: for tests and measurements.
+    pub fn danger_seeded(seed: u64) -> Self {
+        Self {
+            randomness: Randomness::seeded(seed),
+        }
+    }
+
+    /// Trains with providers that are threads of this process, with real keys and messages.
+    ///
+    /// # Errors
+    /// If a provider refuses or the job cannot be done.
+    pub fn train(
+        &self,
+        job: &Job,
+        providers: &[Provider],
+        observer: &mut dyn Observer,
+    ) -> Result<Trained, Failure> {
+        let randomness = &self.randomness;
+        let bug = |e| Failure::new(Kind::Bug, e);
+        let name = local::fresh_job_id(randomness).map_err(bug)?;
+        let spec = job.spec(name, &randomness.party("estimate"));
+        let houses = providers.iter().map(|p| p.for_job(randomness));
+        let houses = houses.collect::<Result<Vec<_>, _>>().map_err(bug)?;
+        let began = Instant::now();
+        let run = local::run(&spec, &houses, randomness, observer, None, false);
+        let run = run.map_err(|e| job_failure(&e))?;
+        let about = About {
+            dataset: job.data_set().to_owned(),
+            schema: job.schema(),
+            engine: job.engine(),
+            seeded: randomness.is_seeded(),
+            automatic_epsilon: job.reads_epsilon(),
+            total_seconds: began.elapsed().as_secs_f64(),
+            busy: run.reports.iter().map(|report| report.busy).collect(),
+            controls: Controls::default(),
+        };
+        Trained::new(about, job.loss(), &run.outcome, Vec::new())
+    }
+
+    /// Trains with providers on the network until the end or until SIGTERM or SIGINT, and leaves
+    /// model and report in `folder`. While the job runs its checkpoint is there as well; `resume`
+    /// goes on from it. `command` is what was typed, for the report.
+    ///
+    /// # Errors
+    /// If a provider refuses or is lost, or the job cannot be done.
+    pub fn train_remotely(
+        job: &RemoteJob,
+        folder: &Path,
+        resume: bool,
+        command: &str,
+        listener: Listener,
+    ) -> Result<Trained, Failure> {
+        job.train(folder, resume, command, listener)
+    }
+}

@@ -1,0 +1,307 @@
+//! What is to be trained: a [`Job`], put together step by step and checked once.
+
+use crate::planning::AutoIota;
+use heda_crypto::random::Randomness;
+use heda_dp::epsilon::Epsilon;
+use heda_learn::data::Dataset;
+use heda_learn::fixed::Precision;
+use heda_learn::loss::LossKind;
+use heda_learn::optimise::{Method as Optimiser, Settings};
+use heda_learn::partition::Goal;
+use heda_learn::schema::Schema;
+use heda_learn::score::Method;
+use heda_train::job::{Choice, JobSpec};
+use heda_train::proposal::{Engine, JobId, Ranking, Spending};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// A job that can be proposed to providers. Made by [`Job::builder`].
+#[derive(Debug, Clone)]
+pub struct Job {
+    parts: Parts,
+}
+
+/// Puts a [`Job`] together. What is not said is chosen with care for the providers: every feature
+/// encrypted, nothing published.
+#[derive(Debug, Clone)]
+pub struct JobBuilder {
+    parts: Parts,
+}
+
+#[derive(Debug, Clone)]
+struct Parts {
+    data_set: String,
+    schema: Arc<Schema>,
+    engine: Engine,
+    key_bits: u32,
+    loss: LossKind,
+    settings: Settings,
+    holdout_permille: u32,
+    ranking: Ranking,
+    encrypted: Encrypted,
+    spending: Option<Spending>,
+}
+
+/// Which features are encrypted.
+#[derive(Debug, Clone)]
+enum Encrypted {
+    All,
+    Best(usize),
+    Named(Vec<String>),
+    Auto {
+        goal: Goal,
+        sample: Option<Arc<Dataset>>,
+    },
+}
+
+/// Why a job cannot be proposed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobFault {
+    /// More features to encrypt than there are.
+    #[error("iota is {iota}, but there are {features} features; choose 0 to {features}")]
+    TooMany {
+        /// What was asked for.
+        iota: usize,
+        /// What the schema has.
+        features: usize,
+    },
+    /// A feature that the schema does not have.
+    #[error("the schema has no feature \"{0}\"")]
+    NoSuchFeature(String),
+    /// A feature that was named before.
+    #[error("a feature to encrypt is named twice")]
+    Twice,
+    /// No feature is encrypted and none published.
+    #[error("no feature is encrypted and none published: there is nothing to train on")]
+    Nothing,
+    /// All rows would be held out.
+    #[error("{0} of 1000 rows held out leaves none to train on; choose 0 to 999")]
+    HeldOut(u32),
+    /// No iteration.
+    #[error("a job needs at least one iteration")]
+    NoIteration,
+}
+
+impl Job {
+    /// Begins a job on what the providers call `data_set`, with rows of this schema.
+    pub fn builder(data_set: impl Into<String>, schema: impl Into<Arc<Schema>>) -> JobBuilder {
+        JobBuilder {
+            parts: Parts {
+                data_set: data_set.into(),
+                schema: schema.into(),
+                engine: Engine::default(),
+                key_bits: 2048,
+                loss: LossKind::default(),
+                settings: Settings {
+                    method: Optimiser::Lbfgs { memory: 10 },
+                    l2: 0.01,
+                    tolerance: 1e-4,
+                    max_iterations: 50,
+                },
+                holdout_permille: 200,
+                ranking: Ranking::Agreed {
+                    method: Method::default(),
+                },
+                encrypted: Encrypted::All,
+                spending: None,
+            },
+        }
+    }
+
+    /// The schema that all parties have agreed on.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.parts.schema
+    }
+
+    /// What the providers call their data.
+    pub fn data_set(&self) -> &str {
+        &self.parts.data_set
+    }
+
+    /// How gradients are computed.
+    pub fn engine(&self) -> Engine {
+        self.parts.engine
+    }
+
+    /// What is minimised.
+    pub fn loss(&self) -> LossKind {
+        self.parts.loss
+    }
+
+    /// Share of the rows that is kept for evaluation, in thousandths.
+    pub fn holdout_permille(&self) -> u32 {
+        self.parts.holdout_permille
+    }
+
+    /// Whether ε is read from the data, which is for public data only.
+    pub fn reads_epsilon(&self) -> bool {
+        self.parts.spending == Some(Spending::Automatic)
+    }
+
+    /// The job under a name. If the number of encrypted features is to be chosen, what that draws
+    /// comes from `randomness`.
+    pub fn spec(&self, job: JobId, randomness: &Randomness) -> JobSpec {
+        let parts = &self.parts;
+        let features = parts.schema.columns().len();
+        let choice = match &parts.encrypted {
+            Encrypted::All | Encrypted::Auto { .. } => Choice::Best(features),
+            Encrypted::Best(iota) => Choice::Best(*iota),
+            Encrypted::Named(names) => Choice::Named(names.clone()),
+        };
+        let spec = JobSpec {
+            job,
+            dataset: parts.data_set.clone(),
+            schema: Arc::clone(&parts.schema),
+            positives: positives(&parts.schema),
+            engine: parts.engine,
+            loss: parts.loss,
+            precision: Precision::default(),
+            settings: parts.settings.clone(),
+            holdout_permille: parts.holdout_permille,
+            ranking: parts.ranking.clone(),
+            choice,
+            spending: parts.spending.clone(),
+            key_bits: parts.key_bits,
+        };
+        match &parts.encrypted {
+            Encrypted::Auto { goal, sample } => {
+                AutoIota::put_into(spec, *goal, sample.as_deref(), randomness)
+            }
+            _ => spec,
+        }
+    }
+}
+
+/// The classes to be told from the rest: of two, the second one alone.
+fn positives(schema: &Schema) -> Vec<u32> {
+    match schema.label().classes().len() {
+        2 => vec![1],
+        many => (0..many as u32).collect(),
+    }
+}
+
+impl JobBuilder {
+    /// Encrypts the best features by the ranking, so many.
+    pub fn encrypt_best(mut self, iota: usize) -> Self {
+        self.parts.encrypted = Encrypted::Best(iota);
+        self
+    }
+
+    /// Encrypts these features. They need no ranking, and none is read from data.
+    pub fn encrypt_named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        let named: Vec<String> = names.into_iter().map(Into::into).collect();
+        let columns = self.parts.schema.columns().iter();
+        let rest = columns.map(|column| column.name().to_owned());
+        let rest = rest.filter(|name| !named.contains(name));
+        let features = named.iter().cloned().chain(rest).collect();
+        self.parts.ranking = Ranking::Given { features };
+        self.parts.encrypted = Encrypted::Named(named);
+        self
+    }
+
+    /// Chooses how many features are encrypted when ranking and rows are known. Accuracy is
+    /// estimated on `sample`: rows of the same schema that the data user may read.
+    pub fn encrypt_for(mut self, goal: Goal, sample: Option<Arc<Dataset>>) -> Self {
+        self.parts.encrypted = Encrypted::Auto { goal, sample };
+        self
+    }
+
+    /// Publishes the features that are not encrypted under so much ε in sum, instead of leaving
+    /// them out.
+    pub fn publish_rest(self, total: Epsilon) -> Self {
+        self.spend(Some(Spending::Total(total)))
+    }
+
+    /// Says what is spent on the features that are not encrypted; nothing leaves them out.
+    pub fn spend(mut self, spending: Option<Spending>) -> Self {
+        self.parts.spending = spending;
+        self
+    }
+
+    /// How features are ranked; by the sum over all providers if this is not called.
+    pub fn ranking(mut self, ranking: Ranking) -> Self {
+        self.parts.ranking = ranking;
+        self
+    }
+
+    /// What is minimised; the logistic loss if this is not called.
+    pub fn loss(mut self, loss: LossKind) -> Self {
+        self.parts.loss = loss;
+        self
+    }
+
+    /// How the model is improved; by L-BFGS in at most 50 iterations if this is not called.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.parts.settings = settings;
+        self
+    }
+
+    /// At most so many iterations of each model.
+    pub fn iterations(mut self, at_most: u32) -> Self {
+        self.parts.settings.max_iterations = at_most;
+        self
+    }
+
+    /// Share of the rows that is kept for evaluation, in thousandths; a fifth if this is not called.
+    pub fn hold_out(mut self, permille: u32) -> Self {
+        self.parts.holdout_permille = permille;
+        self
+    }
+
+    /// How gradients are computed; by engine `lookup` if this is not called.
+    pub fn engine(mut self, engine: Engine) -> Self {
+        self.parts.engine = engine;
+        self
+    }
+
+    /// Key size of engine `paper`.
+    pub fn key_bits(mut self, bits: u32) -> Self {
+        self.parts.key_bits = bits;
+        self
+    }
+
+    /// The job, checked.
+    ///
+    /// # Errors
+    /// If no provider could do it, whatever its rows.
+    pub fn build(self) -> Result<Job, JobFault> {
+        let parts = self.parts;
+        let features = parts.schema.columns().len();
+        let none = match &parts.encrypted {
+            Encrypted::Best(iota) if *iota > features => {
+                let iota = *iota;
+                return Err(JobFault::TooMany { iota, features });
+            }
+            Encrypted::Best(iota) => *iota == 0,
+            Encrypted::Named(names) => {
+                check_names(names, &parts.schema)?;
+                names.is_empty()
+            }
+            Encrypted::All | Encrypted::Auto { .. } => false,
+        };
+        if none && parts.spending.is_none() {
+            return Err(JobFault::Nothing);
+        }
+        if parts.holdout_permille >= 1000 {
+            return Err(JobFault::HeldOut(parts.holdout_permille));
+        }
+        if parts.settings.max_iterations == 0 {
+            return Err(JobFault::NoIteration);
+        }
+        Ok(Job { parts })
+    }
+}
+
+fn check_names(names: &[String], schema: &Schema) -> Result<(), JobFault> {
+    let mut seen = HashSet::new();
+    for name in names {
+        if !schema.columns().iter().any(|column| column.name() == name) {
+            return Err(JobFault::NoSuchFeature(name.clone()));
+        }
+        if !seen.insert(name) {
+            return Err(JobFault::Twice);
+        }
+    }
+    Ok(())
+}

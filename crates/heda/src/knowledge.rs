@@ -1,0 +1,173 @@
+//! Who learns what from a job: the one source. A run says what was learned in it
+//! ([`Summary::privacy`]), and the documents hold [`table`]; a test compares them with it.
+//!
+//! This is about engine `lookup`, which is the default. What an engine gives away beyond it says
+//! [`Engine::leaks`](heda_train::proposal::Engine).
+
+use crate::summary::Summary;
+use std::fmt::Write;
+
+/// Who learns something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// The data user.
+    DataUser,
+    /// Each provider.
+    Provider,
+    /// All parties.
+    Everyone,
+}
+
+/// Something that a party learns because the job gives it to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lesson {
+    /// The result.
+    Model,
+    /// What every iteration shows.
+    Gradients,
+    /// What the evaluation shows.
+    HeldOutCounts,
+    /// How much data there is.
+    RowsOfEach,
+    /// How much each feature is worth.
+    Scores,
+    /// The same, as one provider sees it.
+    Order,
+    /// What is not encrypted.
+    PublishedColumns,
+    /// That there is a job.
+    Iterations,
+    /// Which features are worth most.
+    Split,
+    /// How much data the others have.
+    RowsOfAll,
+    /// What must be agreed on.
+    Terms,
+}
+
+impl Lesson {
+    /// All of them, by who learns them.
+    pub const ALL: [Self; 11] = [
+        Self::Model,
+        Self::Gradients,
+        Self::HeldOutCounts,
+        Self::RowsOfEach,
+        Self::Scores,
+        Self::Order,
+        Self::PublishedColumns,
+        Self::Iterations,
+        Self::Split,
+        Self::RowsOfAll,
+        Self::Terms,
+    ];
+
+    /// Who learns it.
+    pub fn who(self) -> Who {
+        match self {
+            Self::Model
+            | Self::Gradients
+            | Self::HeldOutCounts
+            | Self::RowsOfEach
+            | Self::Scores
+            | Self::Order
+            | Self::PublishedColumns => Who::DataUser,
+            Self::Iterations | Self::Split | Self::RowsOfAll => Who::Provider,
+            Self::Terms => Who::Everyone,
+        }
+    }
+
+    /// What is learned in any job.
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::Model => "the model",
+            Self::Gradients => "the gradient of each iteration, summed over all providers",
+            Self::HeldOutCounts => {
+                "how many held-out rows of each class score in which range, summed over all \
+                 providers; no prediction"
+            }
+            Self::RowsOfEach => "how many rows each provider has",
+            Self::Scores => "the scores of the features, summed over all providers",
+            Self::Order => "one provider's order of the features, without scores",
+            Self::PublishedColumns => "the published columns, with noise",
+            Self::Iterations => {
+                "how many iterations there are, and which batch and class each is about; of the \
+                 model nothing else"
+            }
+            Self::Split => "which features are encrypted, published and left out",
+            Self::RowsOfAll => {
+                "how many rows a batch has at all providers together, to a factor of two"
+            }
+            Self::Terms => "the schema, who takes part, sizes and times of messages",
+        }
+    }
+
+    /// In which jobs.
+    pub fn when(self) -> &'static str {
+        match self {
+            Self::Gradients => "always; of one provider alone if there is only one",
+            Self::HeldOutCounts => "if rows are held out",
+            Self::Scores => "if all providers rank the features",
+            Self::Order => "if one provider ranks them",
+            Self::PublishedColumns => "if an ε is spent",
+            Self::RowsOfAll => "with two providers that is the other one's",
+            Self::Model | Self::RowsOfEach | Self::Iterations | Self::Split | Self::Terms => {
+                "always"
+            }
+        }
+    }
+
+    /// What was learned in a run, if it was.
+    pub(crate) fn in_run(self, run: &Summary) -> Option<String> {
+        let revealed = &run.revealed;
+        let (several, scored) = (run.providers > 1, run.is_scored());
+        let words = match self {
+            Self::Model => self.what().to_owned(),
+            Self::Gradients => {
+                let whose = match (revealed.summed, several) {
+                    (true, _) => "summed over all providers",
+                    (false, true) => "of each provider on its own",
+                    (false, false) => {
+                        "of the only provider, unmasked because there is nobody to add up with"
+                    }
+                };
+                format!(
+                    "{} numbers of gradients {whose}, about {} encrypted cells that it does not know",
+                    revealed.gradient_numbers, revealed.unknown_cells
+                )
+            }
+            Self::HeldOutCounts => format!("{} counts of held-out rows", revealed.count_numbers),
+            Self::RowsOfEach => self.what().to_owned(),
+            Self::Scores => scored.then(|| self.what().to_owned())?,
+            Self::PublishedColumns => run.epsilon_total.map(|_| "the published columns".into())?,
+            Self::Iterations => "how many iterations there were".into(),
+            Self::Split => {
+                (several && scored).then(|| "which features scored best in sum".into())?
+            }
+            Self::RowsOfAll => several.then(|| "their number to a factor of two".into())?,
+            // Whose order it is stands above the features; the terms were there before the run.
+            Self::Order | Self::Terms => return None,
+        };
+        Some(words)
+    }
+}
+
+/// What a party learned in a run, one thing after the other.
+pub(crate) fn learned(who: Who, run: &Summary) -> Vec<String> {
+    let lessons = Lesson::ALL.into_iter().filter(|lesson| lesson.who() == who);
+    lessons.filter_map(|lesson| lesson.in_run(run)).collect()
+}
+
+/// Who learns what, as a table of Markdown.
+pub fn table() -> String {
+    let mut text = String::from("| who | learns | when |\n| --- | --- | --- |\n");
+    for lesson in Lesson::ALL {
+        let who = match lesson.who() {
+            Who::DataUser => "data user",
+            Who::Provider => "provider",
+            Who::Everyone => "everyone",
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "| {who} | {} | {} |", lesson.what(), lesson.when());
+    }
+    text
+}

@@ -1,0 +1,111 @@
+//! Who holds rows: a [`Provider`] in this process, or a daemon for data users on the network.
+
+use crate::failure::{Failure, Kind};
+use heda_crypto::random::{NoRandomness, Randomness};
+use heda_dp::account::Accountant;
+use heda_dp::epsilon::Epsilon;
+use heda_learn::data::Dataset;
+use heda_learn::schema::Schema;
+use heda_learn::table::{ReadReport, TableReader};
+use heda_node::config::ProviderConfig;
+use heda_node::daemon::DaemonError;
+use heda_node::daemon::serve::{ServeError, serve};
+use heda_train::house::{Books, OpenHouse};
+use heda_train::local::LocalProvider;
+use rand_core::Rng;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use zeroize::Zeroizing;
+
+/// Rows of one organisation, and what may be spent on publishing some of their columns. The budget
+/// holds for all jobs of this value together and lives as long as it does; a daemon keeps a durable
+/// ledger instead ([`Provider::serve`]).
+#[derive(Debug, Clone)]
+pub struct Provider {
+    name: String,
+    data: Arc<Dataset>,
+    schema: Arc<Schema>,
+    books: Books,
+    public_data: bool,
+}
+
+impl Provider {
+    /// A provider with the rows of a CSV or Parquet file, and what happened to them on the way.
+    ///
+    /// # Errors
+    /// If the file does not fit the schema. The error names the place and the remedy.
+    pub fn from_file(
+        name: impl Into<String>,
+        schema: &Arc<Schema>,
+        path: &Path,
+    ) -> Result<(Self, ReadReport), Failure> {
+        let read = TableReader::new(schema).read_file(path);
+        let (data, report) = read.map_err(Failure::input)?;
+        Ok((Self::from_rows(name, schema, data), report))
+    }
+
+    /// A provider with these rows, which the schema has encoded.
+    pub fn from_rows(name: impl Into<String>, schema: &Arc<Schema>, data: Dataset) -> Self {
+        Self {
+            name: name.into(),
+            data: Arc::new(data),
+            schema: Arc::clone(schema),
+            books: Books::default(),
+            public_data: false,
+        }
+    }
+
+    /// The same with so much ε, in sum over all jobs, that columns may be published with. Without
+    /// a budget nothing is published.
+    pub fn with_budget(mut self, limit: Epsilon) -> Self {
+        self.books = Accountant::new(limit).into();
+        self
+    }
+
+    /// States that the rows are public, so that ε may be read from them.
+    pub fn of_public_data(mut self) -> Self {
+        self.public_data = true;
+        self
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Serves data users on the network by a configuration, until SIGTERM or SIGINT. `ready` is
+    /// called with the address when they can connect.
+    ///
+    /// # Errors
+    /// If something of the configuration cannot be used, or the network fails.
+    pub fn serve(
+        configuration: &ProviderConfig,
+        ready: impl FnOnce(SocketAddr),
+    ) -> Result<(), Failure> {
+        serve(configuration, ready).map_err(|error| {
+            let kind = match &error {
+                ServeError::Daemon(DaemonError::Abandoned(..)) => Kind::Resumable,
+                ServeError::Runtime(_) => Kind::Bug,
+                _ => Kind::Input,
+            };
+            Failure::new(kind, error)
+        })
+    }
+
+    /// Its side of one job: rows in an order that is drawn anew, the same budget.
+    pub(crate) fn for_job(&self, randomness: &Randomness) -> Result<LocalProvider, NoRandomness> {
+        let mut row_seed = Zeroizing::new([0; 32]);
+        let mut rng = randomness.party(&self.name).fork("row order", 0)?;
+        rng.fill_bytes(row_seed.as_mut());
+        let (data, schema) = (Arc::clone(&self.data), Arc::clone(&self.schema));
+        let house = OpenHouse::new(data, schema, row_seed, self.books.clone());
+        Ok(LocalProvider {
+            name: self.name.clone(),
+            house: Box::new(match self.public_data {
+                true => house.of_public_data(),
+                false => house,
+            }),
+        })
+    }
+}

@@ -1,0 +1,269 @@
+//! A job file: what is to be trained with which providers on the network.
+
+use crate::failure::{Failure, Kind};
+use crate::job::{Job, JobBuilder};
+use crate::local_job::job_failure;
+use crate::summary::{About, Controls};
+use crate::trained::Trained;
+use heda_crypto::random::Randomness;
+use heda_dp::account::Mechanism;
+use heda_learn::data::Dataset;
+use heda_learn::optimise::Settings;
+use heda_learn::partition::Goal;
+use heda_learn::schema::Schema;
+use heda_learn::table::TableReader;
+use heda_node::client::Connector;
+use heda_node::client::state::StateFile;
+use heda_node::client::training::{Listener, NetworkJob, NetworkJobError};
+use heda_node::config::{Iota, JobConfig};
+use heda_node::identity::Identity;
+use heda_node::system::clock::SystemClock;
+use heda_node::wire::WireLimits;
+use heda_train::job::JobSpec;
+use heda_train::local::fresh_job_id;
+use heda_train::proposal::{Ranking, Spending};
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A job file with its schema.
+#[derive(Debug, Clone)]
+pub struct RemoteJob {
+    config: JobConfig,
+    job: Job,
+}
+
+impl RemoteJob {
+    /// Reads and checks a job file and its schema.
+    ///
+    /// # Errors
+    /// If one of them cannot be used. The error names the place and the remedy.
+    pub fn load(path: &Path) -> Result<Self, Failure> {
+        let config = JobConfig::load(path).map_err(Failure::input)?;
+        let schema = Arc::new(Schema::read(&config.schema).map_err(Failure::input)?);
+        let job = job(&config, &schema, None)?;
+        Ok(Self { config, job })
+    }
+
+    /// What is to be trained.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// How many providers take part.
+    pub fn providers(&self) -> usize {
+        self.config.providers.len()
+    }
+
+    /// Whether the run can be repeated, and therefore protects nothing.
+    pub fn is_seeded(&self) -> bool {
+        self.config.seed.is_some()
+    }
+
+    /// Trains, and leaves model and report in `folder`.
+    pub(crate) fn train(
+        &self,
+        folder: &Path,
+        resume: bool,
+        command: &str,
+        listener: Listener,
+    ) -> Result<Trained, Failure> {
+        let began = Instant::now();
+        let config = &self.config;
+        let schema = self.job.schema();
+        let randomness = randomness(config);
+        let mut state = self.open_state(folder, resume, &randomness)?;
+        let job = match sample(config, schema)? {
+            Some(sample) => job(config, schema, Some(Arc::new(sample)))?,
+            None => self.job.clone(),
+        };
+        let spec = job.spec(state.state().job, &randomness);
+        let outcome = network_job(config, spec, &randomness, listener)?
+            .run_until_signal(&mut state)
+            .map_err(failure)?;
+        let about = About {
+            dataset: config.data_set.to_string(),
+            schema,
+            engine: job.engine(),
+            seeded: self.is_seeded(),
+            automatic_epsilon: false,
+            total_seconds: began.elapsed().as_secs_f64(),
+            busy: Vec::new(),
+            controls: Controls::default(),
+        };
+        let lost = state.state().lost.clone();
+        let mut trained = Trained::new(about, job.loss(), &outcome, lost)?;
+        trained.write(folder, command)?;
+        // Last: as long as there is a checkpoint, nothing has to be asked for again.
+        state.finish().map_err(Failure::input)?;
+        Ok(trained)
+    }
+
+    fn open_state(
+        &self,
+        folder: &Path,
+        resume: bool,
+        randomness: &Randomness,
+    ) -> Result<StateFile, Failure> {
+        let terms = terms(&self.config, self.job.schema());
+        if resume {
+            return StateFile::resume(folder, &terms).map_err(Failure::input);
+        }
+        let job = match self.config.seed {
+            // The whole run goes by one seed, as when all parties share a process.
+            Some(seed) => fresh_job_id(&Randomness::seeded(seed)),
+            None => fresh_job_id(randomness),
+        };
+        let job = job.map_err(|e| Failure::new(Kind::Bug, e))?;
+        StateFile::begin(folder, &terms, job).map_err(Failure::input)
+    }
+}
+
+fn randomness(config: &JobConfig) -> Randomness {
+    match config.seed {
+        None => Randomness::from_os(),
+        Some(seed) => Randomness::seeded(seed).party("user"),
+    }
+}
+
+/// What may not change between the parts of a job; where providers are, and how long to wait for
+/// them, may.
+fn terms(config: &JobConfig, schema: &Schema) -> String {
+    let names: Vec<&str> = config.providers.iter().map(|p| p.name.as_str()).collect();
+    let text = format!(
+        "{} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {:?} {:?} {} {} {names:?}",
+        schema.fingerprint(),
+        config.data_set,
+        config.engine.name(),
+        config.iota,
+        config.encrypt,
+        config.auto,
+        config.ranking,
+        config.ranked_by,
+        config.order,
+        config.epsilon,
+        config.mechanism,
+        config.loss,
+        config.optimiser,
+        config.iterations,
+        config.tolerance,
+        config.regularisation,
+        config.seed,
+        config.key_bits,
+        config.holdout_permille(),
+    );
+    let digest = Sha256::digest(text);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The job of a file. With `iota = "auto"` accuracy is estimated on the sample.
+fn job(
+    config: &JobConfig,
+    schema: &Arc<Schema>,
+    sample: Option<Arc<Dataset>>,
+) -> Result<Job, Failure> {
+    if config.mechanism != Mechanism::Laplace {
+        return Err(Failure::input(
+            "only `laplace` is published over the network",
+        ));
+    }
+    let builder = Job::builder(config.data_set.to_string(), Arc::clone(schema))
+        .engine(config.engine)
+        .key_bits(config.key_bits)
+        .loss(config.loss)
+        .settings(Settings {
+            method: config.optimiser.clone(),
+            l2: config.regularisation.get(),
+            tolerance: config.tolerance.get(),
+            max_iterations: config.iterations.get(),
+        })
+        .hold_out(config.holdout_permille())
+        .ranking(ranking(config))
+        .spend(config.epsilon.map(Spending::Total));
+    encrypted(builder, config, sample)
+        .build()
+        .map_err(Failure::input)
+}
+
+fn encrypted(builder: JobBuilder, config: &JobConfig, sample: Option<Arc<Dataset>>) -> JobBuilder {
+    match (&config.encrypt, config.iota, &config.auto) {
+        (Some(names), ..) => builder.encrypt_named(names),
+        (None, Some(Iota::Best(iota)), _) => {
+            builder.encrypt_best(usize::try_from(iota).unwrap_or(usize::MAX))
+        }
+        (None, _, Some(auto)) => {
+            let goal = match (auto.within_seconds, auto.accuracy_loss) {
+                (Some(seconds), _) => Goal::WithinSeconds(seconds.get()),
+                (None, points) => Goal::AccuracyLoss(points.map_or(0.0, |p| p.get() / 100.0)),
+            };
+            builder.encrypt_for(goal, sample)
+        }
+        (None, _, None) => builder,
+    }
+}
+
+fn ranking(config: &JobConfig) -> Ranking {
+    let chooser = config.ranked_by.as_ref().and_then(|name| {
+        let mut providers = config.providers.iter();
+        providers.position(|provider| provider.name == *name)
+    });
+    match (&config.order, chooser) {
+        (Some(order), _) => Ranking::Given {
+            features: order.clone(),
+        },
+        (None, Some(chooser)) => Ranking::Chosen {
+            method: config.ranking,
+            chooser,
+        },
+        (None, None) => Ranking::Agreed {
+            method: config.ranking,
+        },
+    }
+}
+
+/// Rows that the data user may read, if the job names some.
+fn sample(config: &JobConfig, schema: &Schema) -> Result<Option<Dataset>, Failure> {
+    let path = config.auto.as_ref().and_then(|auto| auto.sample.as_ref());
+    let read = path.map(|path| TableReader::new(schema).read_file(path));
+    let read = read.transpose().map_err(Failure::input)?;
+    Ok(read.map(|(rows, _)| rows))
+}
+
+fn network_job(
+    config: &JobConfig,
+    spec: JobSpec,
+    randomness: &Randomness,
+    listener: Listener,
+) -> Result<NetworkJob, Failure> {
+    Ok(NetworkJob {
+        spec,
+        providers: config.remote_providers().map_err(Failure::input)?,
+        connector: Connector {
+            identity: Identity::load(&config.identity).map_err(Failure::input)?,
+            clock: Arc::new(SystemClock),
+            limits: WireLimits {
+                patience: config.timeouts.answer_seconds.duration(),
+                ..WireLimits::default()
+            },
+            connect_patience: config.timeouts.connect_seconds.duration(),
+        },
+        randomness: randomness.clone(),
+        on_loss: config.on_loss,
+        loss_patience: config.timeouts.loss_seconds.duration(),
+        listener,
+    })
+}
+
+fn failure(error: NetworkJobError) -> Failure {
+    let kind = match &error {
+        NetworkJobError::Connect(_) => Kind::Peer,
+        NetworkJobError::Refused { .. } => Kind::Refused,
+        NetworkJobError::Lost { .. } | NetworkJobError::Stopped => Kind::Resumable,
+        // A checkpoint that could not be written leaves the one before it.
+        NetworkJobError::State(_) => Kind::Resumable,
+        NetworkJobError::Runtime(_) => Kind::Bug,
+        NetworkJobError::Job(error) => return job_failure(error),
+    };
+    Failure::new(kind, error)
+}

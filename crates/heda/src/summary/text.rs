@@ -1,0 +1,115 @@
+//! The summary in words: a table, and the features with their protection.
+
+use super::{RankedFeature, Summary};
+
+impl Summary {
+    /// The table and the paragraph.
+    pub fn text(&self) -> String {
+        let mut lines = Vec::new();
+        if self.seeded {
+            lines.push("SEEDED RUN: reproducible, and therefore without any protection.".into());
+            lines.push(String::new());
+        }
+        lines.extend(self.table());
+        lines.push(String::new());
+        lines.extend(self.feature_lines());
+        lines.push(String::new());
+        lines.push(self.privacy());
+        for (what, path) in [("model", &self.model_path), ("report", &self.report_path)] {
+            if let Some(path) = path {
+                lines.push(format!("\n{what:<10}{}", path.display()));
+            }
+        }
+        lines.join("\n")
+    }
+
+    fn table(&self) -> Vec<String> {
+        let percent = |share: Option<f64>| {
+            share.map_or("-".to_owned(), |share| format!("{:.2} %", 100.0 * share))
+        };
+        let seconds = &self.seconds;
+        let mut lines = vec![
+            format!(
+                "{:<36}{} rows of {} providers, {} held out",
+                self.dataset, self.rows, self.providers, self.held_out
+            ),
+            format!(
+                "{:<36}{} of {} features encrypted, {} iterations, engine {}",
+                "trained on", self.iota, self.features, self.iterations, self.engine
+            ),
+            String::new(),
+        ];
+        let heading = "accuracy on held-out rows";
+        match self.by_class.is_empty() {
+            true => lines.push(format!("{heading:<36}{:>9}", percent(self.accuracy))),
+            false => lines.push(heading.to_owned()),
+        }
+        for result in &self.by_class {
+            let name = format!("  {} against the rest", result.class);
+            let (share, most) = (percent(result.accuracy), percent(result.majority_accuracy));
+            lines.push(format!(
+                "{name:<36}{share:>9}, the more frequent side {most}"
+            ));
+        }
+        let mut control = |name: &str, share: Option<f64>| {
+            if share.is_some() {
+                lines.push(format!("{:<36}{:>9}", name, percent(share)));
+            }
+        };
+        control("  in clear, all features", self.plain_accuracy);
+        control("  in clear, published ones dropped", self.dropped_accuracy);
+        control("  most frequent class", self.majority_accuracy);
+        if let Some([low, high]) = self.auc {
+            lines.push(format!(
+                "{:<36}{low:>9.4} to {high:.4}",
+                "area under the curve"
+            ));
+        }
+        lines.push(String::new());
+        lines.push(format!(
+            "{:<36}{:.2} s: setup {:.2}, training {:.2}, evaluation {:.2}",
+            "time", seconds.total, seconds.setup, seconds.training, seconds.evaluation
+        ));
+        lines.push(format!(
+            "{:<36}{:.1} µs a row and iteration; {:.1} MB to providers, {:.1} MB back",
+            "speed and traffic",
+            self.us_per_row_iteration,
+            self.bytes.user_to_provider as f64 / 1e6,
+            self.bytes.provider_to_user as f64 / 1e6
+        ));
+        lines
+    }
+
+    fn feature_lines(&self) -> Vec<String> {
+        let width = self
+            .features_by_rank
+            .iter()
+            .map(|f| f.name.chars().count())
+            .max()
+            .unwrap_or(0);
+        let line = |feature: &RankedFeature| {
+            let score = feature
+                .score
+                .map_or("-".into(), |s| format!("{:.1} %", 100.0 * s));
+            let epsilon = feature
+                .epsilon
+                .map_or(String::new(), |e| format!(", epsilon {e:.3}"));
+            format!(
+                "  {:<width$}  {score:>7}  {}{epsilon}",
+                feature.name, feature.protection
+            )
+        };
+        let heading = format!(
+            "Features, best first, ranked by {}: share of the scores, protection",
+            self.ranked_by
+        );
+        let reason = self
+            .split_reason
+            .iter()
+            .map(|reason| format!("  ({reason})"));
+        std::iter::once(heading)
+            .chain(reason)
+            .chain(self.features_by_rank.iter().map(line))
+            .collect()
+    }
+}

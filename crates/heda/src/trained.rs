@@ -1,0 +1,101 @@
+//! What training leaves: the model and what is worth telling about it. Every model is assembled
+//! here, wherever the providers were.
+
+use crate::failure::{Failure, Kind};
+use crate::files::write_whole;
+use crate::report;
+use crate::summary::{About, Summary};
+use heda_learn::loss::LossKind;
+use heda_learn::model::{Model, Provenance};
+use heda_learn::schema::Schema;
+use heda_train::job::Outcome;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A finished job.
+#[derive(Debug, Clone, Serialize)]
+pub struct Trained {
+    /// What it is worth telling.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Providers that did not stay to the end.
+    pub providers_lost: Vec<String>,
+    /// What was trained.
+    #[serde(skip)]
+    pub model: Model,
+}
+
+impl Trained {
+    pub(crate) fn new(
+        about: About<'_>,
+        loss: LossKind,
+        outcome: &Outcome,
+        providers_lost: Vec<String>,
+    ) -> Result<Self, Failure> {
+        let schema = about.schema;
+        let summary = Summary::new(about, outcome);
+        let model = model(&summary, schema, loss, outcome, &providers_lost)?;
+        Ok(Self {
+            summary,
+            providers_lost,
+            model,
+        })
+    }
+
+    /// Writes `model.json` and `report.html` into a folder. `command` is what was typed, for who
+    /// wants to repeat it.
+    ///
+    /// # Errors
+    /// If a file cannot be written.
+    pub fn write(&mut self, folder: &Path, command: &str) -> Result<(), Failure> {
+        let path = folder.join("model.json");
+        write_whole(&path, self.model.to_json().as_bytes())?;
+        self.summary.model_path = Some(path);
+        let path = folder.join("report.html");
+        let page = report::page(&self.summary, &self.model, command);
+        write_whole(&path, page.as_bytes())?;
+        self.summary.report_path = Some(path);
+        Ok(())
+    }
+
+    /// The summary in words.
+    pub fn text(&self) -> String {
+        let mut text = self.summary.text();
+        if !self.providers_lost.is_empty() {
+            let lost = self.providers_lost.join(", ");
+            text += &format!("\n{}", report::went_on_without(&lost));
+        }
+        text
+    }
+}
+
+/// The model over the whole schema; a feature that was dropped has no weight.
+fn model(
+    summary: &Summary,
+    schema: &Schema,
+    loss: LossKind,
+    outcome: &Outcome,
+    lost: &[String],
+) -> Result<Model, Failure> {
+    let features = schema.features();
+    let betas = outcome.fits.iter();
+    let betas: Vec<Vec<f64>> = betas
+        .map(|fit| outcome.full_beta(&features, &fit.beta))
+        .collect();
+    let mut notes = BTreeMap::from([("seeded".to_owned(), summary.seeded.to_string())]);
+    if !lost.is_empty() {
+        notes.insert(report::PROVIDERS_LOST.to_owned(), lost.join(", "));
+    }
+    let provenance = Provenance {
+        dataset: summary.dataset.clone(),
+        engine: summary.engine.to_string(),
+        rows: summary.rows as u64,
+        providers: summary.providers as u32,
+        iterations: summary.iterations,
+        features: summary.feature_uses(),
+        versions: [("heda".to_owned(), env!("CARGO_PKG_VERSION").to_owned())].into(),
+        notes,
+    };
+    Model::new(loss, schema.clone(), &betas, provenance).map_err(|e| Failure::new(Kind::Bug, e))
+}
