@@ -1,30 +1,7 @@
-//! Two-party building blocks. One file each; all run over one [`channel::Channel`].
+//! What two parties talk over, and the building block that engine `lookup` needs.
 //!
-//! Alice holds a private key and Bob computes on what she encrypted. [`addition`],
-//! [`subtraction`] and [`dot_product`] use Paillier's cryptosystem, [`multiplication`] and
-//! [`power`] textbook RSA, which hides little: see [`heda_crypto::hazmat_rsa`].
-//! [`exchange_rsa_to_paillier`] and [`exchange_keys`] carry a number from one cryptosystem or key
-//! to another. They are Protocols 1 to 7 of the Heda paper; `docs/building-blocks.md` has the
-//! steps by number.
-//!
-//! Each role checks public bounds before anything is encrypted, and an error says whether the
-//! peer is to blame ([`BlockError::blames_peer`]). All blocks are for parties that keep to the
-//! protocol and try to learn from what they see (semi-honest).
+//! [`channel`] carries tagged, bounded, counted messages; [`lookup`] reads a table of one party at
+//! a secret index of the other.
 
-pub mod addition;
 pub mod channel;
-pub mod dot_product;
-mod error;
-pub mod exchange_keys;
-pub mod exchange_rsa_to_paillier;
 pub mod lookup;
-mod message;
-pub mod multiplication;
-pub mod power;
-pub mod subtraction;
-mod sum;
-#[cfg(test)]
-mod testing;
-
-pub use error::BlockError;
-pub use message::InputBits;

@@ -14,11 +14,10 @@ use heda_learn::fixed::Precision;
 use heda_learn::gradient::{Batch, GradientSource};
 use heda_learn::optimise::{self, Settings};
 use heda_learn::score::Method;
-use heda_train::attacks::{
-    Recording, cells_from_dictionaries, nearest_encryptions, row_from_gradient,
-};
+use heda_paper::algorithm5::{ClearPaper, Column, Limits, PaperRows, Plan, local};
+use heda_paper::attacks::{Recording, cells_from_dictionaries, row_from_gradient};
+use heda_train::attacks::nearest_encryptions;
 use heda_train::job::Quiet;
-use heda_train::paper::{ClearPaper, Column, Limits, PaperRows, Plan, local};
 use heda_train::proposal::Engine;
 use rand_core::Rng;
 use std::collections::BTreeMap;
@@ -260,7 +259,7 @@ fn divisors(seed: u64) -> Result<Vec<String>, Failure> {
     let recording = recording(false, seed)?;
     let found = recording.coefficients_by_divisors().map_err(bug)?;
     let exponents: Vec<f64> = BETA[1..].iter().map(|b| -b).collect();
-    let written = heda_blocks::power::Exponents::new(recording.plan().grid, &exponents);
+    let written = heda_paper::blocks::power::Exponents::new(recording.plan().grid, &exponents);
     let written = written.map_err(bug)?;
     let spelled =
         |(column, found): (usize, &Vec<usize>)| written.chosen(column).eq(found.iter().copied());

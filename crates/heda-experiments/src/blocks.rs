@@ -13,17 +13,17 @@ use super::training::{KEY_BITS, printed_iterations};
 use heda::failure::{Failure, Kind};
 use heda::local_job::PAPER_BATCH_ROWS as BATCH_ROWS;
 use heda_blocks::channel::Channel;
-use heda_blocks::exchange_rsa_to_paillier::Terms;
-use heda_blocks::power::PowerGrid;
-use heda_blocks::{
+use heda_crypto::random::Randomness;
+use heda_learn::bundled::{Bundle, Coding};
+use heda_paper::blocks::exchange_rsa_to_paillier::Terms;
+use heda_paper::blocks::power::PowerGrid;
+use heda_paper::blocks::{
     BlockError, InputBits, addition, dot_product, exchange_keys, exchange_rsa_to_paillier,
     multiplication, power, subtraction,
 };
-use heda_crypto::hazmat_rsa::RsaPrivateKey;
-use heda_crypto::integer::{Integer, Natural};
-use heda_crypto::paillier::{KeySize, PrivateKey};
-use heda_crypto::random::Randomness;
-use heda_learn::bundled::{Bundle, Coding};
+use heda_paper::hazmat_rsa::RsaPrivateKey;
+use heda_paper::integer::{Integer, Natural};
+use heda_paper::paillier::{KeySize, PrivateKey};
 use rand_core::{CryptoRng, Rng};
 use std::time::{Duration, Instant};
 
@@ -257,7 +257,7 @@ impl Bench {
         &self,
         numbers: &[Integer],
         rng: &mut impl CryptoRng,
-    ) -> Result<Vec<heda_crypto::paillier::Ciphertext>, BlockError> {
+    ) -> Result<Vec<heda_paper::paillier::Ciphertext>, BlockError> {
         let key = self.alice.public();
         let plain = numbers.iter().map(|n| Ok(key.plaintext(n.clone())?));
         let plain = plain.collect::<Result<Vec<_>, BlockError>>()?;

@@ -17,7 +17,7 @@ use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
 use heda_learn::oracle::{ClearSource, TrainConfig, TrainError, train, train_observed};
 use heda_learn::split::Split;
-use heda_train::paper::Limits;
+use heda_paper::algorithm5::Limits;
 use rayon::prelude::*;
 
 pub(super) static LAYOUT: Layout = Layout {

@@ -1,4 +1,4 @@
-//! Negotiation, split, the two training engines, and the whole job.
+//! Negotiation, split, the training engines, and the whole job.
 
 pub mod attacks;
 mod codec;
@@ -10,7 +10,6 @@ pub mod house;
 pub mod job;
 pub mod local;
 pub mod negotiation;
-pub mod paper;
 mod parallel;
 pub mod proposal;
 mod release;

@@ -49,8 +49,6 @@ targets! {
     rsa_public_key => paillier::rsa_public_key;
     rsa_private_key => paillier::rsa_private_key;
     rsa_ciphertexts => paillier::rsa_ciphertexts;
-    key_file => paillier::key_file;
-    sealed_key_file => paillier::sealed_key_file;
 }
 
 /// Runs a target briefly: everything planned was executed, and something was refused.

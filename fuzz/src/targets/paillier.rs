@@ -1,16 +1,13 @@
-//! Keys and ciphertexts of Paillier and textbook RSA, and key files.
+//! Keys and ciphertexts of Paillier and textbook RSA.
 
 use crate::driver::{Target, Verdict};
-use heda_crypto::hazmat_rsa::{RsaPrivateKey, RsaPublicKey};
-use heda_crypto::integer::Natural;
-use heda_crypto::keyfile;
-use heda_crypto::paillier::{KeySize, PrivateKey, PublicKey};
 use heda_crypto::random::Randomness;
+use heda_paper::hazmat_rsa::{RsaPrivateKey, RsaPublicKey};
+use heda_paper::integer::Natural;
+use heda_paper::paillier::{KeySize, PrivateKey, PublicKey};
 
 /// Decoding a key of real length tests primes.
 const KEY_RUN: u64 = 200;
-/// Every passphrase costs 64 MiB and a fraction of a second.
-const SEALED_RUN: u64 = 12;
 const COUNT: usize = 3;
 
 fn small_key() -> PrivateKey {
@@ -115,20 +112,4 @@ pub(super) fn rsa_ciphertexts() -> Target {
         Verdict::from(read)
     };
     Target::new(vec![seed], decode).short_run(1000)
-}
-
-/// A key file in clear.
-pub(super) fn key_file() -> Target {
-    let mut rng = Randomness::seeded(4).fork("key file", 0).expect("seeded");
-    let seed = keyfile::seal(b"a key", None, &mut rng).expect("no passphrase");
-    let decode = |input: &[u8]| Verdict::from(keyfile::open(input, None));
-    Target::new(vec![seed.to_vec()], decode)
-}
-
-/// A key file under a passphrase.
-pub(super) fn sealed_key_file() -> Target {
-    let mut rng = Randomness::seeded(5).fork("key file", 0).expect("seeded");
-    let seed = keyfile::seal(b"a key", Some("passphrase"), &mut rng).expect("a passphrase");
-    let decode = |input: &[u8]| Verdict::from(keyfile::open(input, Some("passphrase")));
-    Target::new(vec![seed.to_vec()], decode).short_run(SEALED_RUN)
 }

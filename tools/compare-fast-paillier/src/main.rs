@@ -5,8 +5,8 @@
 
 use fast_paillier::backend::Integer as TheirInteger;
 use fast_paillier::DecryptionKey;
-use heda_crypto::integer::Natural;
-use heda_crypto::paillier::{KeySize, PrivateKey};
+use heda_paper::integer::Natural;
+use heda_paper::paillier::{KeySize, PrivateKey};
 use heda_crypto::random::Randomness;
 use rand::SeedableRng;
 use std::error::Error;

@@ -4,6 +4,7 @@
 
 mod engines;
 mod lattice;
+#[cfg(feature = "paper")]
 mod paillier;
 mod timing;
 mod transfer;
@@ -29,6 +30,7 @@ pub(crate) struct Arguments {
 enum Part {
     Lattice,
     Transfer,
+    #[cfg(feature = "paper")]
     Paillier,
     Engines,
 }
@@ -41,6 +43,7 @@ struct Report {
     lattice: Option<Vec<lattice::Section>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     oblivious_transfer: Option<transfer::Section>,
+    #[cfg(feature = "paper")]
     #[serde(skip_serializing_if = "Option::is_none")]
     paillier: Option<Vec<paillier::Section>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         cores: rayon::current_num_threads(),
         lattice: when(wanted(Part::Lattice), lattice::measure)?,
         oblivious_transfer: when(wanted(Part::Transfer), transfer::measure)?,
+        #[cfg(feature = "paper")]
         paillier: when(wanted(Part::Paillier), paillier::measure)?,
         engines: when(wanted(Part::Engines), engines::measure)?,
     };
@@ -74,13 +78,11 @@ fn when<T>(
 fn text(report: &Report) -> String {
     let lattice = report.lattice.iter().flatten().map(ToString::to_string);
     let transfer = report.oblivious_transfer.iter().map(ToString::to_string);
-    let paillier = report.paillier.iter().flatten().map(ToString::to_string);
     let engines = report.engines.iter().map(ToString::to_string);
-    let sections: Vec<String> = lattice
-        .chain(transfer)
-        .chain(paillier)
-        .chain(engines)
-        .collect();
+    let sections = lattice.chain(transfer);
+    #[cfg(feature = "paper")]
+    let sections = sections.chain(report.paillier.iter().flatten().map(ToString::to_string));
+    let sections: Vec<String> = sections.chain(engines).collect();
     let head = format!("heda {} on {} cores", report.version, report.cores);
     format!("{head}\n\n{}", sections.join("\n\n"))
 }

@@ -6,6 +6,7 @@
 
 pub(crate) mod columns;
 pub(crate) mod lookup;
+#[cfg(feature = "paper")]
 mod paper;
 mod seam;
 
@@ -77,7 +78,10 @@ impl Engine {
     pub(crate) fn implementation(self) -> Result<&'static dyn Implementation, Impossible> {
         match self {
             Self::Lookup => Ok(&lookup::Lookup),
+            #[cfg(feature = "paper")]
             Self::Paper => Ok(&paper::Paper),
+            #[cfg(not(feature = "paper"))]
+            Self::Paper => Err(Impossible::Absent(self)),
         }
     }
 }
@@ -137,5 +141,15 @@ mod tests {
             words.starts_with("no engine is called magic; there are lookup"),
             "{words}"
         );
+    }
+
+    #[test]
+    fn an_engine_that_was_left_out_is_known_by_name_and_refused() {
+        let paper: Engine = "paper".parse().unwrap();
+        let refused = paper.implementation().err().map(|e| e.to_string());
+        match cfg!(feature = "paper") {
+            true => assert_eq!(refused, None),
+            false => assert!(refused.is_some_and(|words| words.contains("without engine paper"))),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Engine `paper`: where a job meets Algorithm 5 of the Heda paper ([`crate::paper`]).
+//! Engine `paper`: where a job meets Algorithm 5 of the Heda paper ([`heda_paper::algorithm5`]).
 //!
 //! It trains in its own way and counts held-out rows as engine `lookup` does.
 
@@ -9,18 +9,18 @@ use super::{
 };
 use crate::error::{JobError, PeerProblem, ServeError};
 use crate::histogram::Histogram;
-use crate::paper::{
-    Column, Limits as Coefficients, PaperError, PaperProvider, PaperRemote, PaperRows, Plan,
-    ProviderKeys, Shape, leaks,
-};
 use crate::parallel::{Party, RemoteError, ask_all};
 use crate::proposal::Command;
-use heda_blocks::BlockError;
 use heda_blocks::channel::Channel;
 use heda_crypto::masking::Masks;
 use heda_crypto::random::Randomness;
 use heda_learn::gradient::Gradient;
 use heda_learn::loss::LossKind;
+use heda_paper::algorithm5::{
+    Column, Limits as Coefficients, PaperError, PaperProvider, PaperRemote, PaperRows, Plan,
+    ProviderKeys, Shape, leaks,
+};
+use heda_paper::blocks::BlockError;
 
 /// The engine.
 pub(super) struct Paper;

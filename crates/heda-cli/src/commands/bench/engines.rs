@@ -36,21 +36,26 @@ pub(super) struct Line {
 #[derive(Serialize)]
 pub(super) struct Section {
     lines: Vec<Line>,
-    /// How many times faster `lookup` is per row and iteration than `paper`, on rows of BCWD.
-    lookup_faster_by: f64,
+    /// How many times faster `lookup` is per row and iteration than `paper`, on rows of BCWD, if
+    /// this build has both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lookup_faster_by: Option<f64>,
 }
 
 /// Measures the engines.
 pub(super) fn measure() -> Result<Section, Failure> {
     let bcwd = line(Engine::Lookup, Bundle::Bcwd, 699)?;
-    let paper = line(Engine::Paper, Bundle::Bcwd, 699)?;
-    let mut lines = vec![bcwd.clone(), paper.clone()];
+    let paper = cfg!(feature = "paper")
+        .then(|| line(Engine::Paper, Bundle::Bcwd, 699))
+        .transpose()?;
+    let mut lines = vec![bcwd.clone()];
+    lines.extend(paper.clone());
     lines.push(line(Engine::Lookup, Bundle::Adult, 32_561)?);
     for rows in GROWTH {
         lines.push(line(Engine::Lookup, Bundle::Adult, rows)?);
     }
-    let lookup_faster_by =
-        paper.microseconds_per_row_iteration / bcwd.microseconds_per_row_iteration;
+    let lookup_faster_by = paper
+        .map(|paper| paper.microseconds_per_row_iteration / bcwd.microseconds_per_row_iteration);
     Ok(Section {
         lines,
         lookup_faster_by,
@@ -142,10 +147,12 @@ impl fmt::Display for Section {
                 line.bytes_per_row_iteration
             )?;
         }
-        write!(
-            f,
-            "  per row and iteration lookup is {:.0} times faster than paper",
-            self.lookup_faster_by
-        )
+        match self.lookup_faster_by {
+            Some(times) => write!(
+                f,
+                "  per row and iteration lookup is {times:.0} times faster than paper"
+            ),
+            None => write!(f, "  this build was made without engine paper"),
+        }
     }
 }

@@ -2,9 +2,9 @@
 
 use super::timing::milliseconds;
 use heda::failure::{Failure, Kind};
-use heda_crypto::integer::{Integer, Natural};
-use heda_crypto::paillier::{Ciphertext, KeySize, Plaintext, PrivateKey};
 use heda_crypto::random::Randomness;
+use heda_paper::integer::{Integer, Natural};
+use heda_paper::paillier::{Ciphertext, KeySize, Plaintext, PrivateKey};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::Serialize;
 use std::fmt;

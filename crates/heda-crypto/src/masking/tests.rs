@@ -1,0 +1,219 @@
+use super::*;
+use crate::random::Randomness;
+
+fn identities(count: u64) -> Vec<SigningKey> {
+    let source = Randomness::seeded(1);
+    let rng = |n| source.fork("identity", n).unwrap();
+    (0..count)
+        .map(|n| SigningKey::generate(&mut rng(n)))
+        .collect()
+}
+
+fn roster(job: &[u8], identities: &[SigningKey]) -> Roster {
+    let keys: Vec<_> = identities.iter().map(SigningKey::verifying_key).collect();
+    Roster::new(job, &keys).unwrap()
+}
+
+fn announce(job: &[u8], all: &[SigningKey], own: usize, seed: u64) -> (MaskSetup, Vec<u8>) {
+    let mut rng = Randomness::seeded(seed)
+        .fork("announce", own as u64)
+        .unwrap();
+    MaskSetup::announce(roster(job, all), &all[own], &mut rng).unwrap()
+}
+
+fn announcements(job: &[u8], all: &[SigningKey], seed: u64) -> (Vec<MaskSetup>, Vec<Vec<u8>>) {
+    (0..all.len())
+        .map(|own| announce(job, all, own, seed))
+        .unzip()
+}
+
+fn masks(all: &[SigningKey], seed: u64) -> Vec<Masks> {
+    let (setups, messages) = announcements(b"job", all, seed);
+    let relayed = messages.concat();
+    setups
+        .into_iter()
+        .map(|setup| setup.finish(&relayed).unwrap())
+        .collect()
+}
+
+fn total(masks: &[Zeroizing<Vec<u64>>]) -> Vec<u64> {
+    let length = masks[0].len();
+    (0..length)
+        .map(|n| masks.iter().fold(0, |sum, mask| (sum + mask[n]) & MASK))
+        .collect()
+}
+
+/// Provider 0 of three finishes with announcements that were changed on the way.
+fn refused(change: impl Fn(&mut Vec<Vec<u8>>)) -> MaskingError {
+    let all = identities(3);
+    let (mut setups, mut messages) = announcements(b"job", &all, 1);
+    change(&mut messages);
+    setups.remove(0).finish(&messages.concat()).unwrap_err()
+}
+
+#[test]
+fn masks_of_all_cancel_and_those_of_fewer_do_not() {
+    for count in 2..=5 {
+        let mut masks = masks(&identities(count), 1);
+        for (purpose, round) in [("gradient", 0), ("gradient", 1), ("scores", 0)] {
+            let drawn: Vec<_> = masks
+                .iter_mut()
+                .map(|m| m.stream(purpose, round, 100).unwrap())
+                .collect();
+            assert_eq!(total(&drawn), vec![0; 100]);
+            assert!(drawn.iter().all(|mask| mask.iter().all(|m| *m <= MASK)));
+            assert!(total(&drawn[1..]).iter().all(|sum| *sum != 0));
+        }
+        assert!(!masks[0].is_alone());
+    }
+}
+
+#[test]
+fn the_order_of_relaying_does_not_matter() {
+    let all = identities(3);
+    let (setups, mut messages) = announcements(b"job", &all, 1);
+    let mut drawn = Vec::new();
+    for setup in setups {
+        messages.rotate_left(1);
+        let mut masks = setup.finish(&messages.concat()).unwrap();
+        drawn.push(masks.stream("gradient", 7, 9).unwrap());
+    }
+    assert_eq!(total(&drawn), vec![0; 9]);
+}
+
+#[test]
+fn a_single_provider_is_alone_and_its_mask_is_zero() {
+    let mut masks = masks(&identities(1), 1);
+    assert!(masks[0].is_alone());
+    assert_eq!(*masks[0].stream("gradient", 0, 5).unwrap(), vec![0; 5]);
+}
+
+#[test]
+fn masks_look_random_and_depend_on_purpose_round_and_keys() {
+    let all = identities(2);
+    let draw = |seed, purpose, round| masks(&all, seed)[0].stream(purpose, round, 4000).unwrap();
+    let first = draw(1, "gradient", 1);
+    for other in [
+        draw(1, "scores", 1),
+        draw(1, "gradient", 2),
+        draw(2, "gradient", 1),
+    ] {
+        assert!(first.iter().zip(other.iter()).all(|(a, b)| a != b));
+    }
+    let ones: u32 = first.iter().map(|mask| mask.count_ones()).sum();
+    let bits = 4000.0 * f64::from(MASK_BITS);
+    let deviations = (f64::from(ones) - bits / 2.0).abs() / (bits / 4.0).sqrt();
+    assert!(deviations < 4.5, "{deviations}");
+}
+
+#[test]
+fn a_mask_is_handed_out_once_but_new_keys_may_repeat_a_round() {
+    let all = identities(2);
+    let mut first = masks(&all, 1);
+    let drawn = first[0].stream("gradient", 5, 3).unwrap();
+    for round in [5, 4, 0] {
+        let error = first[0].stream("gradient", round, 3).unwrap_err();
+        assert!(matches!(error, MaskingError::Reused { round: r, .. } if r == round));
+    }
+    assert!(first[0].stream("scores", 0, 3).is_ok());
+    let resumed = masks(&all, 2)[0].stream("gradient", 5, 3).unwrap();
+    assert_ne!(drawn, resumed);
+}
+
+#[test]
+fn any_changed_byte_is_refused() {
+    for place in [0, 31, 32, 63, 64, 127] {
+        let error = refused(|messages| messages[1][place] ^= 1);
+        let expected = match place {
+            0..32 => MaskingError::UnknownIdentity(1),
+            _ => MaskingError::BadSignature(1),
+        };
+        assert_eq!(error, expected);
+    }
+}
+
+#[test]
+fn substituted_missing_and_repeated_providers_are_refused() {
+    let strangers = identities(4);
+    let (_, stranger) = announce(b"job", &strangers, 3, 1);
+    let error = refused(|messages| messages[2] = stranger.clone());
+    assert_eq!(error, MaskingError::UnknownIdentity(2));
+    let error = refused(|messages| messages[2] = messages[1].clone());
+    assert_eq!(error, MaskingError::DuplicateAnnouncement(2));
+    let error = refused(|messages| messages[0] = messages[1].clone());
+    assert_eq!(error, MaskingError::DuplicateAnnouncement(1));
+    let error = refused(|messages| drop(messages.pop()));
+    assert_eq!(
+        error,
+        MaskingError::WrongLength {
+            got: 256,
+            expected: 384
+        }
+    );
+    let (_, old) = announce(b"job", &identities(3), 0, 9);
+    let error = refused(|messages| messages[0] = old.clone());
+    assert_eq!(error, MaskingError::NotOurAnnouncement(0));
+}
+
+#[test]
+fn another_job_or_other_providers_are_refused() {
+    let (_, other_job) = announce(b"other job", &identities(3), 1, 1);
+    let error = refused(|messages| messages[1] = other_job.clone());
+    assert_eq!(error, MaskingError::BadSignature(1));
+    let (_, other_roster) = announce(b"job", &identities(4), 1, 1);
+    let error = refused(|messages| messages[1] = other_roster.clone());
+    assert_eq!(error, MaskingError::BadSignature(1));
+}
+
+#[test]
+fn bad_keys_are_refused_even_when_a_member_signs_them() {
+    let signed = |ephemeral: [u8; 32]| {
+        let all = identities(3);
+        let own = all[1].verifying_key().to_bytes();
+        let signature = all[1].sign(&roster(b"job", &all).statement(&own, &ephemeral));
+        [&own[..], &ephemeral, &signature.to_bytes()].concat()
+    };
+    let error = refused(|messages| messages[1] = signed([0; 32]));
+    assert_eq!(error, MaskingError::IdentityKey(1));
+    // Encodings of points of small order on the curve below Ristretto: u = 1, −1 and others.
+    let mut one = [0; 32];
+    one[0] = 1;
+    let mut minus_one = [0xff; 32];
+    (minus_one[0], minus_one[31]) = (0xec, 0x7f);
+    for small in [one, minus_one, [0xff; 32]] {
+        let error = refused(|messages| messages[1] = signed(small));
+        assert_eq!(error, MaskingError::BadKey(1));
+    }
+}
+
+#[test]
+fn rosters_are_checked() {
+    let keys: Vec<_> = identities(2)
+        .iter()
+        .map(SigningKey::verifying_key)
+        .collect();
+    assert_eq!(Roster::new(b"job", &[]), Err(MaskingError::RosterSize(0)));
+    let twice = Roster::new(b"job", &[keys[0], keys[1], keys[0]]);
+    assert_eq!(twice, Err(MaskingError::DuplicateProvider(2)));
+    let weak = VerifyingKey::from_bytes(&[0; 32]).unwrap();
+    assert_eq!(
+        Roster::new(b"job", &[keys[0], weak]),
+        Err(MaskingError::WeakIdentity(1))
+    );
+    let outsider = identities(3).remove(2);
+    let mut rng = Randomness::seeded(1).fork("announce", 0).unwrap();
+    let only_others = Roster::new(b"job", &keys).unwrap();
+    let error = MaskSetup::announce(only_others, &outsider, &mut rng).unwrap_err();
+    assert_eq!(error, MaskingError::NotOnRoster);
+}
+
+#[test]
+fn debug_output_shows_no_secret() {
+    let all = identities(2);
+    let (setup, _) = announce(b"job", &all, 0, 1);
+    assert!(!format!("{setup:?}").contains("secret"));
+    assert_eq!(
+        format!("{:?}", masks(&all, 1)[0]),
+        "Masks { others: 1, .. }"
+    );
+}

@@ -1,0 +1,211 @@
+//! Everything that can be wrong with a proposal or a provider.
+
+use super::{TWO, lbfgs, message, rows, run_with, schema, spec, two_parts};
+use ed25519_dalek::SigningKey;
+use heda_blocks::channel::Channel;
+use heda_crypto::random::Randomness;
+use heda_learn::loss::LossKind;
+use heda_learn::optimise::{Method, Settings};
+use heda_train::job::{self, Choice, JobSpec, Link, Quiet};
+use heda_train::local::{self, Parts};
+use heda_train::proposal::{Engine, JobId};
+use std::sync::Arc;
+use std::time::Duration;
+
+#[test]
+fn too_small_batches_are_refused_by_the_provider_they_would_expose() {
+    let method = Method::Descent {
+        rate: 0.5,
+        minimum_rate: 0.0,
+        decay: 0.0,
+        batches: 30,
+    };
+    let settings = Settings {
+        method,
+        l2: 0.0,
+        tolerance: 0.0,
+        max_iterations: 5,
+    };
+    let refused = message(run_with(
+        &spec(&TWO, settings),
+        two_parts(),
+        &mut Quiet,
+        None,
+    ));
+    assert!(
+        refused.contains("provider-1") && refused.contains("use fewer batches"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_few_held_out_rows_are_refused_by_the_provider_they_would_expose() {
+    // One row of 60, and none.
+    for (holdout_permille, held_out) in [(20, "1 rows"), (10, "0 rows")] {
+        let spec = JobSpec {
+            holdout_permille,
+            ..spec(&TWO, lbfgs(3))
+        };
+        let refused = message(run_with(&spec, two_parts(), &mut Quiet, None));
+        assert!(refused.contains("provider-1"), "{refused}");
+        assert!(refused.contains(held_out), "{refused}");
+        assert!(refused.contains("hold out a larger share"), "{refused}");
+    }
+    let nothing = JobSpec {
+        holdout_permille: 0,
+        ..spec(&TWO, lbfgs(3))
+    };
+    let trained = run_with(&nothing, two_parts(), &mut Quiet, None).unwrap();
+    assert_eq!(trained.fits[0].histogram, None);
+}
+
+#[cfg(feature = "paper")]
+#[test]
+fn what_cannot_be_done_costs_nothing() {
+    let randomness = Randomness::seeded(5);
+    let parts = Parts::new(two_parts(), &randomness).unwrap();
+    // Enough for one release.
+    let houses = parts.houses(&schema(&TWO), "2".parse().unwrap());
+    let possible = spec(&TWO, lbfgs(2));
+    let impossible = JobSpec {
+        job: JobId([9; 16]),
+        engine: Engine::Paper,
+        loss: LossKind::Ridge,
+        ..possible.clone()
+    };
+    let run = |spec| local::run(spec, &houses, &randomness, &mut Quiet, None, false);
+    let refused = run(&impossible).err().unwrap().to_string();
+    assert!(refused.contains("use engine lookup"), "{refused}");
+    run(&possible).unwrap();
+}
+
+#[test]
+fn a_training_that_runs_away_is_stopped_with_the_remedy() {
+    let method = Method::Descent {
+        rate: 1e308,
+        minimum_rate: 0.0,
+        decay: 0.0,
+        batches: 1,
+    };
+    let settings = Settings {
+        method,
+        l2: 0.0,
+        tolerance: 0.0,
+        max_iterations: 20,
+    };
+    let failed = message(run_with(
+        &spec(&TWO, settings),
+        two_parts(),
+        &mut Quiet,
+        None,
+    ));
+    assert!(failed.contains("learning rate"), "{failed}");
+}
+
+#[test]
+fn another_schema_is_refused_with_both_fingerprints() {
+    let other = schema(&["nein", "ja"]);
+    let spec = JobSpec {
+        schema: Arc::clone(&other),
+        ..spec(&TWO, lbfgs(3))
+    };
+    let refused = message(run_with(&spec, two_parts(), &mut Quiet, None));
+    assert!(
+        refused.contains(&other.fingerprint().to_string()),
+        "{refused}"
+    );
+    assert!(
+        refused.contains(&schema(&TWO).fingerprint().to_string()),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_provider_with_one_class_cannot_take_part() {
+    let mixed = rows(60, &TWO, 3);
+    let ones: Vec<usize> = (0..60).filter(|&row| mixed.labels()[row] == 1).collect();
+    let parts = vec![rows(60, &TWO, 1), mixed.select_rows(&ones)];
+    let refused = message(run_with(&spec(&TWO, lbfgs(3)), parts, &mut Quiet, None));
+    assert!(
+        refused.contains("provider-2") && refused.contains("one side of class"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn an_exhausted_budget_releases_nothing() {
+    let randomness = Randomness::seeded(5);
+    let parts = Parts::new(two_parts(), &randomness).unwrap();
+    let houses = parts.houses(&schema(&TWO), "1".parse().unwrap());
+    let spec = spec(&TWO, lbfgs(3));
+    let failed = local::run(&spec, &houses, &randomness, &mut Quiet, None, false);
+    let failed = failed.unwrap_err().to_string();
+    assert!(failed.contains("limit 1"), "{failed}");
+}
+
+#[test]
+fn iota_beyond_the_features_is_refused_before_anything_is_encrypted() {
+    let spec = JobSpec {
+        choice: Choice::Best(3),
+        ..spec(&TWO, lbfgs(3))
+    };
+    let refused = message(run_with(&spec, two_parts(), &mut Quiet, None));
+    assert!(refused.contains("choose 0 to 2"), "{refused}");
+}
+
+/// Runs a job with one provider that behaves as told.
+fn with_impostor(behave: impl FnOnce(Channel) + Send) -> String {
+    let mut rng = Randomness::seeded(1).fork("identity", 0).unwrap();
+    let identity = SigningKey::generate(&mut rng).verifying_key();
+    let (user, end) = Channel::pair(Duration::from_millis(300));
+    let links = vec![Link {
+        name: "impostor".into(),
+        identity,
+        channel: user,
+    }];
+    std::thread::scope(|scope| {
+        scope.spawn(move || behave(end));
+        let randomness = Randomness::seeded(2);
+        job::run(&spec(&TWO, lbfgs(3)), links, &randomness, &mut Quiet, None)
+            .unwrap_err()
+            .to_string()
+    })
+}
+
+#[test]
+fn nonsense_silence_and_departure_name_the_provider() {
+    let nonsense = with_impostor(|mut channel| {
+        channel.receive(0x01, 1 << 20).unwrap();
+        channel.send(0x02, b"{\"rows\": -1}").unwrap();
+    });
+    assert!(
+        nonsense.starts_with("provider impostor: its message \"acceptance\""),
+        "{nonsense}"
+    );
+    let other_tag = with_impostor(|mut channel| {
+        channel.receive(0x01, 1 << 20).unwrap();
+        channel.send(0x55, b"").unwrap();
+    });
+    assert!(
+        other_tag.contains("impostor") && other_tag.contains("message 85"),
+        "{other_tag}"
+    );
+    let gone = with_impostor(drop);
+    assert!(
+        gone.contains("impostor") && gone.contains("closed"),
+        "{gone}"
+    );
+    let silent = with_impostor(|_channel| std::thread::sleep(Duration::from_secs(1)));
+    assert!(
+        silent.contains("impostor") && silent.contains("did not answer"),
+        "{silent}"
+    );
+    let greedy = with_impostor(|mut channel| {
+        channel.receive(0x01, 1 << 20).unwrap();
+        channel.send(0x02, &vec![b' '; 2 << 20]).unwrap();
+    });
+    assert!(
+        greedy.contains("impostor") && greedy.contains("at most"),
+        "{greedy}"
+    );
+}
