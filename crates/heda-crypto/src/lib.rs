@@ -3,8 +3,10 @@
 //! Everything random is drawn from a generator that the caller passes in; [`random::Randomness`]
 //! is where such generators come from.
 
+pub mod bits;
 pub mod lattice;
 pub mod masking;
 pub mod ot;
 pub mod random;
 pub mod transfer;
+pub mod vole;

@@ -161,6 +161,11 @@ impl Domain {
         ends
     }
 
+    /// Least and largest Σ weight_j·x_int,j over the domain, exactly.
+    pub(crate) fn integer_range(&self, weights: &[i128], precision: Precision) -> (i128, i128) {
+        self.range(weights, i128::from(precision.one()), i128::from)
+    }
+
     /// Σ (high_j − low_j): how much rounding of weights can widen the range, times four.
     fn total_spread(&self, precision: Precision) -> f64 {
         let spread = |(columns, span): &(Range<usize>, Span)| match *span {
@@ -262,7 +267,7 @@ impl Scaled {
 
     fn integer_range(weights: &[i64], domain: &Domain, precision: Precision) -> (i128, i128) {
         let weights: Vec<i128> = weights.iter().map(|&w| i128::from(w)).collect();
-        domain.range(&weights, i128::from(precision.one()), i128::from)
+        domain.integer_range(&weights, precision)
     }
 
     fn check_range(least: i128, most: i128, precision: Precision) -> Result<(), ScaleError> {

@@ -1,0 +1,159 @@
+//! The provider's role, step by step and without I/O. Each state is consumed by the next step, so
+//! nothing is answered twice.
+
+use super::rows::Batch;
+use super::scores::SentColumns;
+use super::shape::Shape;
+use super::symbols::RowSecrets;
+use super::{StepError, exactly, parts, payload, symbols};
+use heda_crypto::transfer::{
+    BitCorrections, BitKeys, BitRequest, IndexCorrections, IndexKeys, IndexRequest, Sender, Tree,
+};
+use heda_crypto::vole::DIGIT_BITS;
+use heda_learn::resident::CodeTable;
+use rand_core::{CryptoRng, Rng};
+use zeroize::Zeroizing;
+
+/// What a provider keeps from gradient to gradient.
+pub(crate) struct ProviderSession {
+    sender: Sender,
+    next_tree: u64,
+}
+
+/// Before β is known: trees offered, columns sent.
+pub(crate) struct ProviderReady {
+    columns: SentColumns,
+    indices: IndexKeys,
+    payload: BitKeys,
+}
+
+/// After R4.
+pub(crate) struct ProviderAnswered {
+    payload: BitKeys,
+    hides: Zeroizing<Vec<u16>>,
+    /// What was drawn for the rows, for the oracle.
+    #[cfg(test)]
+    pub(crate) drawn: Vec<heda_learn::resident::RowCoins>,
+}
+
+/// R6 without masks: what is sent, and Q before the masks (and noise) of the providers are added.
+pub(crate) struct ProviderSum {
+    payload: Vec<u8>,
+    /// Modulo 2^64, bias first.
+    pub(crate) owed: Zeroizing<Vec<u64>>,
+}
+
+impl ProviderSession {
+    /// After the setup S of the transfers.
+    pub(crate) fn new(sender: Sender) -> Self {
+        Self {
+            sender,
+            next_tree: 0,
+        }
+    }
+
+    /// R1 and R2: checks U's requests, offers trees, and sends the columns under them. A request
+    /// that fails its check ends the session for good.
+    pub(crate) fn ready<R: CryptoRng + ?Sized>(
+        &mut self,
+        shape: &Shape,
+        batch: Batch<'_>,
+        ahead: &[u8],
+        rng: &mut R,
+    ) -> Result<(Vec<u8>, ProviderReady), StepError> {
+        let rows = batch.count();
+        let field = shape.field()?;
+        let [bits, indices, choices] = parts("the request", ahead, shape.ahead_bytes(rows)?)?;
+        let (tree_bits, payload_bits) = shape.bit_transfers(rows);
+        let bits = BitRequest::from_bytes(field, tree_bits + payload_bits, bits)?;
+        let indices = IndexRequest::from_bytes(field, rows, indices)?;
+        let choices = BitCorrections::from_bytes(tree_bits, choices)?;
+        // Both are checked before anything keyed by either leaves.
+        let bits = self.sender.accept_bits(&bits)?;
+        let indices = self.sender.accept_indices(&indices)?;
+        let (for_trees, payload) = bits.split(tree_bits)?;
+        let trees: Vec<Tree> = (0..shape.trees() as u64)
+            .map(|number| {
+                let label = self.sender.tree_label(self.next_tree + number);
+                let seed = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
+                Tree::grow(&label, seed, DIGIT_BITS)
+            })
+            .collect();
+        self.next_tree += shape.trees() as u64;
+        let mut message = for_trees.offer_trees(&choices, &trees)?.to_bytes();
+        let columns = SentColumns::send(shape, &trees, batch, &mut message);
+        Ok((
+            message,
+            ProviderReady {
+                columns,
+                indices,
+                payload,
+            },
+        ))
+    }
+}
+
+impl ProviderReady {
+    /// R4: the symbols for U's question.
+    pub(crate) fn answer(
+        self,
+        shape: &Shape,
+        table: &CodeTable,
+        batch: Batch<'_>,
+        question: &[u8],
+        rng: &mut impl Rng,
+    ) -> Result<(Vec<u8>, ProviderAnswered), StepError> {
+        let rows = batch.count();
+        let lengths = shape.question_bytes(rows)?;
+        let [turns, indices] = parts("the question", question, lengths)?;
+        let corrections = IndexCorrections::from_bytes(shape.field()?, rows, indices)?;
+        let masks = self.columns.masks(shape, batch, turns)?;
+        let secrets = RowSecrets::draw(rows, shape.resolution.code_bits(), rng);
+        let keys = self.indices;
+        let message = symbols::write(shape, table, batch, &masks, &secrets, keys, &corrections)?;
+        let answered = ProviderAnswered {
+            payload: self.payload,
+            #[cfg(test)]
+            drawn: masks
+                .iter()
+                .zip(secrets.coins.iter())
+                .map(|(&mask, &coin)| heda_learn::resident::RowCoins { mask, coin })
+                .collect(),
+            hides: secrets.hides,
+        };
+        Ok((message, answered))
+    }
+}
+
+impl ProviderAnswered {
+    /// R6 for U's choices, without Q.
+    pub(crate) fn sum(
+        self,
+        shape: &Shape,
+        table: &CodeTable,
+        batch: Batch<'_>,
+        choices: &[u8],
+    ) -> Result<ProviderSum, StepError> {
+        let choices = exactly("the choices", choices, shape.choice_bytes(batch.count()))?;
+        let count = batch.count() * shape.levels();
+        let corrections = BitCorrections::from_bytes(count, choices)?;
+        let payload::Payload { message, owed } =
+            payload::write(shape, table, batch, &self.hides, self.payload, &corrections)?;
+        Ok(ProviderSum {
+            payload: message,
+            owed,
+        })
+    }
+}
+
+impl ProviderSum {
+    /// R6 with Q: the masks of all providers add up to zero, and so does their part of U's sum.
+    pub(crate) fn send(mut self, shape: &Shape, masks: &[u64]) -> Vec<u8> {
+        let mut sums = self.owed;
+        for (sum, mask) in sums.iter_mut().zip(masks) {
+            *sum = sum.wrapping_add(*mask);
+        }
+        self.payload.extend(payload::write_sums(shape, &sums));
+        self.payload
+    }
+}

@@ -1,0 +1,157 @@
+//! The public numbers of a job with one provider, and what follows from them: widths of words and
+//! lengths of messages. Nothing here depends on a row or on a coefficient.
+
+use super::StepError;
+use heda_crypto::bits::packed_bytes;
+use heda_crypto::transfer::{
+    BitCorrections, BitRequest, FieldBits, IndexCorrections, IndexRequest, TreeOffers,
+};
+use heda_crypto::vole::DIGIT_BITS;
+use heda_learn::resident::Resolution;
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ColumnKind {
+    /// A number on the grid.
+    Number,
+    /// 0 or 1: needs no fraction bits.
+    Indicator,
+}
+
+/// What both sides know before the first gradient.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// How finely everything is cut.
+    pub(crate) resolution: Resolution,
+    /// Every column of the model, in order, without the bias.
+    pub(crate) kinds: Vec<ColumnKind>,
+    /// Columns that the data user does not know.
+    pub(crate) hidden: Vec<usize>,
+    /// All providers together have fewer than 2^`row_bits` rows in a batch.
+    pub(crate) row_bits: u32,
+}
+
+/// One digit of one hidden column: a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The column of the model.
+    pub(crate) column: usize,
+    /// Bits of a word: what lies higher would be cut off the score.
+    pub(crate) width: u32,
+    /// How far the product is moved up in the score.
+    pub(crate) shift: u32,
+}
+
+impl Shape {
+    /// The field of the transfers: indices must fit.
+    pub(crate) fn field(&self) -> Result<FieldBits, StepError> {
+        Ok(FieldBits::new(self.resolution.index_bits().max(6))?)
+    }
+
+    /// All trees of a gradient, digits of a column together.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        let score_bits = self.resolution.score_bits();
+        let place = |column: usize, digit: u32| {
+            let fraction = match self.kinds[column] {
+                ColumnKind::Number => 0,
+                ColumnKind::Indicator => self.resolution.value_bits(),
+            };
+            let shift = DIGIT_BITS as u32 * digit + fraction;
+            Place {
+                column,
+                width: score_bits - shift,
+                shift,
+            }
+        };
+        let digits = self.resolution.digits();
+        let columns = self.hidden.iter();
+        columns
+            .flat_map(|&column| (0..digits).map(move |digit| place(column, digit)))
+            .collect()
+    }
+
+    /// Trees of a gradient.
+    pub(crate) fn trees(&self) -> usize {
+        self.hidden.len() * self.resolution.digits() as usize
+    }
+
+    /// b, as a count.
+    pub(crate) fn levels(&self) -> usize {
+        self.resolution.code_bits() as usize
+    }
+
+    /// Transfers of one of two: for the trees, then for the payload, row by row.
+    pub(crate) fn bit_transfers(&self, rows: usize) -> (usize, usize) {
+        (self.trees() * DIGIT_BITS, rows * self.levels())
+    }
+
+    /// Bits of the sums, bias first.
+    pub(crate) fn sum_bits(&self) -> Vec<u32> {
+        // A weight is below 2^b and there are fewer than 2^row_bits of them; one bit for the sign.
+        let count = self.row_bits + self.resolution.code_bits() + 1;
+        let column = |kind: &ColumnKind| match kind {
+            ColumnKind::Number => count + self.resolution.value_bits(),
+            ColumnKind::Indicator => count,
+        };
+        std::iter::once(count)
+            .chain(self.kinds.iter().map(column))
+            .collect()
+    }
+
+    /// Bytes of a word of a payload's pad: words are cut from it.
+    pub(crate) fn pad_word(&self) -> usize {
+        match self.sum_bits().into_iter().max().unwrap_or(0) {
+            ..=32 => 4,
+            _ => 8,
+        }
+    }
+
+    /// Parts of the message before a gradient, U to P: choices of the trees, requests.
+    pub(crate) fn ahead_bytes(&self, rows: usize) -> Result<[usize; 3], StepError> {
+        let field = self.field()?;
+        let (trees, payload) = self.bit_transfers(rows);
+        Ok([
+            BitRequest::bytes(field, trees + payload)?,
+            IndexRequest::bytes(field, rows)?,
+            BitCorrections::bytes(trees),
+        ])
+    }
+
+    /// Parts of R1 and R2, P to U: offers of the trees, then c for every tree.
+    pub(crate) fn column_bytes(&self, rows: usize) -> [usize; 2] {
+        let corrections = self.places().iter().map(|p| packed_bytes(rows, p.width));
+        [
+            TreeOffers::bytes(self.trees(), DIGIT_BITS),
+            corrections.sum(),
+        ]
+    }
+
+    /// Parts of R3, U to P: turns of the trees, corrections of the indices.
+    pub(crate) fn question_bytes(&self, rows: usize) -> Result<[usize; 2], StepError> {
+        Ok([
+            packed_bytes(self.trees(), DIGIT_BITS as u32),
+            IndexCorrections::bytes(self.field()?, rows),
+        ])
+    }
+
+    /// R4, P to U.
+    pub(crate) fn symbol_bytes(&self, rows: usize) -> usize {
+        let entries = rows << self.resolution.index_bits();
+        packed_bytes(entries, self.resolution.code_bits())
+    }
+
+    /// R5, U to P.
+    pub(crate) fn choice_bytes(&self, rows: usize) -> usize {
+        BitCorrections::bytes(rows * self.levels())
+    }
+
+    /// Parts of R6, P to U: the payload, then Q.
+    pub(crate) fn payload_bytes(&self, rows: usize) -> [usize; 2] {
+        let widths = self.sum_bits();
+        let bits: usize = (0..self.levels() as u32)
+            .flat_map(|level| widths.iter().map(move |width| (width - level) as usize))
+            .sum();
+        let sums: usize = widths.iter().map(|width| *width as usize).sum();
+        [(bits * rows).div_ceil(8), sums.div_ceil(8)]
+    }
+}

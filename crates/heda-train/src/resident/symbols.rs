@@ -1,0 +1,129 @@
+//! Steps R3 and R4: for every row U reads one symbol of a table that P made.
+//!
+//! P's table for row i has the code of the derivative at node v − top_k(r_i) in place v, hidden by
+//! σ_i, one value for the whole row. U reads place top_k(a_i). Whatever place it reads, the symbol
+//! is uniform, because σ_i is; and it is one place, because the transfer gives one key.
+
+use super::StepError;
+use super::rows::Batch;
+use super::shape::Shape;
+use heda_crypto::bits::{BitReader, BitWriter};
+use heda_crypto::transfer::{ChosenIndices, IndexCorrections, IndexKeys};
+use heda_learn::resident::CodeTable;
+use rand_core::Rng;
+use zeroize::Zeroizing;
+
+/// What P draws for the rows of one gradient. Used once.
+pub(super) struct RowSecrets {
+    /// Rounds the derivative to a code.
+    pub(super) coins: Zeroizing<Vec<u32>>,
+    /// σ: hides the code.
+    pub(super) hides: Zeroizing<Vec<u16>>,
+}
+
+impl RowSecrets {
+    pub(super) fn draw(rows: usize, code_bits: u32, rng: &mut impl Rng) -> Self {
+        let mask = (1u32 << code_bits) - 1;
+        Self {
+            coins: Zeroizing::new((0..rows).map(|_| rng.next_u32()).collect()),
+            hides: Zeroizing::new((0..rows).map(|_| (rng.next_u32() & mask) as u16).collect()),
+        }
+    }
+}
+
+/// R4: the symbols of all rows.
+pub(super) fn write(
+    shape: &Shape,
+    table: &CodeTable,
+    batch: Batch<'_>,
+    masks: &[u32],
+    secrets: &RowSecrets,
+    keys: IndexKeys,
+    corrections: &IndexCorrections,
+) -> Result<Vec<u8>, StepError> {
+    let (k, b) = (shape.resolution.index_bits(), shape.resolution.code_bits());
+    let nodes = 1usize << k;
+    let mut writer = BitWriter::with_capacity(shape.symbol_bytes(batch.count()));
+    keys.pads(corrections, k, b, |row, pads| {
+        let entries = table.entries(batch.is_positive(row));
+        let turn = nodes - shape.resolution.top_bits(masks[row]) as usize;
+        let (coin, hide) = (u64::from(secrets.coins[row]), secrets.hides[row]);
+        // Node v − top_k(r) for v = 0, 1, …: the table from `turn` to its end, then its beginning.
+        let turned = entries[turn % nodes..]
+            .iter()
+            .chain(&entries[..turn % nodes]);
+        let symbol = |(entry, pad): (&u64, &u16)| ((entry + coin) >> 32) as u16 ^ hide ^ pad;
+        let symbols = turned.zip(pads).map(symbol);
+        if b == 1 {
+            write_single_bits(symbols, &mut writer);
+        } else {
+            symbols.for_each(|symbol| writer.push(u64::from(symbol), b));
+        }
+    })?;
+    Ok(writer.finish())
+}
+
+/// Symbols of one bit, sixteen at a time: a table has at least that many.
+fn write_single_bits(symbols: impl Iterator<Item = u16>, writer: &mut BitWriter) {
+    let (mut word, mut filled) = (0u64, 0);
+    for symbol in symbols {
+        word |= u64::from(symbol & 1) << filled;
+        filled += 1;
+        if filled == 16 {
+            writer.push(word, 16);
+            (word, filled) = (0, 0);
+        }
+    }
+}
+
+/// U's side of R4: the symbol at the chosen place of every row, still hidden by σ.
+pub(super) fn read(
+    shape: &Shape,
+    message: &[u8],
+    places: &[u16],
+    chosen: ChosenIndices,
+) -> Result<Zeroizing<Vec<u16>>, StepError> {
+    let (k, b) = (shape.resolution.index_bits(), shape.resolution.code_bits());
+    let pads = Zeroizing::new(chosen.pads(b)?);
+    let mut symbols = Zeroizing::new(Vec::with_capacity(places.len()));
+    let mut row_bytes = RowTables::new(message, b << k);
+    for (place, pad) in places.iter().zip(pads.iter()) {
+        symbols.push(row_bytes.next_entry(usize::from(*place), b) ^ pad);
+    }
+    Ok(symbols)
+}
+
+/// The tables of a message one after the other. An entry is read by going over the whole table, so
+/// that no address depends on the place.
+struct RowTables<'a> {
+    reader: BitReader<'a>,
+    bits: u32,
+}
+
+impl<'a> RowTables<'a> {
+    fn new(message: &'a [u8], bits: u32) -> Self {
+        Self {
+            reader: BitReader::new(message),
+            bits,
+        }
+    }
+
+    fn next_entry(&mut self, place: usize, entry_bits: u32) -> u16 {
+        let (begin, end) = (place as u32 * entry_bits, (place as u32 + 1) * entry_bits);
+        let mut found = 0u64;
+        let mut offset = 0;
+        // Words of 32 bits cover the table; an entry may lie across two of them.
+        while offset < self.bits {
+            let count = (self.bits - offset).min(32);
+            let word = self.reader.next(count);
+            let down = begin.wrapping_sub(offset);
+            let up = offset.wrapping_sub(begin);
+            let starts_here = u64::from(u8::from(begin >= offset && begin < offset + count));
+            let goes_on = u64::from(u8::from(begin < offset && end > offset));
+            found |= (word >> (down & 31)) & starts_here.wrapping_neg();
+            found |= (word << (up & 31)) & goes_on.wrapping_neg();
+            offset += count;
+        }
+        (found & !(u64::MAX << entry_bits)) as u16
+    }
+}

@@ -1,0 +1,199 @@
+//! The data user's role with one provider, step by step and without I/O.
+//!
+//! Nothing that it sends depends on what it has decoded but through uniform words, and it never
+//! stops because of what it decoded: wrong messages of the right length give wrong sums.
+
+use super::scores::OpenedColumns;
+use super::shape::Shape;
+use super::{StepError, exactly, parts, payload, symbols};
+use heda_crypto::transfer::{
+    Chooser, ChosenBits, ChosenIndices, RandomBits, RandomIndices, TreeLabel, TreeOffers,
+    path_bits,
+};
+use heda_crypto::vole::{DIGIT_BITS, LEAVES};
+use heda_learn::resident::Weights;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+/// What the data user keeps from gradient to gradient.
+pub(crate) struct UserSession {
+    chooser: Chooser,
+    next_tree: u64,
+}
+
+/// Asked for transfers, before β is known.
+pub(crate) struct UserAhead {
+    trees: ChosenBits,
+    labels: Vec<TreeLabel>,
+    missing: Zeroizing<Vec<u8>>,
+    payload: RandomBits,
+    indices: RandomIndices,
+}
+
+/// With all trees opened and the columns under them: ready for any β.
+pub(crate) struct UserReady {
+    columns: OpenedColumns,
+    payload: RandomBits,
+    indices: RandomIndices,
+}
+
+/// After R3.
+pub(crate) struct UserAsked {
+    places: Zeroizing<Vec<u16>>,
+    indices: ChosenIndices,
+    payload: RandomBits,
+}
+
+/// After R5.
+pub(crate) struct UserChosen {
+    symbols: Zeroizing<Vec<u16>>,
+    payload: ChosenBits,
+}
+
+impl UserSession {
+    /// After the setup S of the transfers.
+    pub(crate) fn new(chooser: Chooser) -> Self {
+        Self {
+            chooser,
+            next_tree: 0,
+        }
+    }
+
+    /// Asks for what one gradient needs; random places open the trees.
+    pub(crate) fn ahead<R: CryptoRng + ?Sized>(
+        &mut self,
+        shape: &Shape,
+        rows: usize,
+        rng: &mut R,
+    ) -> Result<(Vec<u8>, UserAhead), StepError> {
+        let (tree_bits, payload_bits) = shape.bit_transfers(rows);
+        let (bit_request, bits) = self.chooser.extend_bits(tree_bits + payload_bits)?;
+        let (index_request, indices) = self.chooser.extend_indices(rows)?;
+        let (trees, payload) = bits.split(tree_bits)?;
+        let mut missing = Zeroizing::new(vec![0u8; shape.trees()]);
+        rng.fill_bytes(&mut missing);
+        missing.iter_mut().for_each(|m| *m %= LEAVES as u8);
+        let (choices, trees) = trees.correct(&path_bits(&missing, DIGIT_BITS))?;
+        let labels = (0..shape.trees() as u64)
+            .map(|number| self.chooser.tree_label(self.next_tree + number))
+            .collect();
+        self.next_tree += shape.trees() as u64;
+        let mut message = bit_request.to_bytes();
+        message.extend(index_request.to_bytes());
+        message.extend(choices.to_bytes());
+        Ok((
+            message,
+            UserAhead {
+                trees,
+                labels,
+                missing,
+                payload,
+                indices,
+            },
+        ))
+    }
+}
+
+impl UserAhead {
+    /// R1 and R2 as they arrived.
+    pub(crate) fn open(
+        self,
+        shape: &Shape,
+        rows: usize,
+        message: &[u8],
+    ) -> Result<UserReady, StepError> {
+        let [offers, corrections] = parts("the columns", message, shape.column_bytes(rows))?;
+        let offers = TreeOffers::from_bytes(shape.trees(), DIGIT_BITS, offers)?;
+        let trees = self.trees.open_trees(&self.labels, DIGIT_BITS, &offers)?;
+        let columns = OpenedColumns {
+            trees,
+            missing: self.missing,
+            corrections: corrections.to_vec(),
+        };
+        Ok(UserReady {
+            columns,
+            payload: self.payload,
+            indices: self.indices,
+        })
+    }
+}
+
+impl UserReady {
+    /// R3: the question at these weights. `known` is what U knows of each row's score.
+    pub(crate) fn ask(
+        self,
+        shape: &Shape,
+        weights: &Weights,
+        known: Zeroizing<Vec<u32>>,
+    ) -> Result<(Vec<u8>, UserAsked), StepError> {
+        let (mut message, shares) = self.columns.shares(shape, weights, known);
+        let top = |share: &u32| shape.resolution.top_bits(*share) as u16;
+        let places: Zeroizing<Vec<u16>> = Zeroizing::new(shares.iter().map(top).collect());
+        let (corrections, indices) = self.indices.correct(&places)?;
+        message.extend(corrections.to_bytes());
+        Ok((
+            message,
+            UserAsked {
+                places,
+                indices,
+                payload: self.payload,
+            },
+        ))
+    }
+}
+
+impl UserAsked {
+    /// R5: the choices that follow from the symbols.
+    pub(crate) fn choose(
+        self,
+        shape: &Shape,
+        message: &[u8],
+    ) -> Result<(Vec<u8>, UserChosen), StepError> {
+        let expected = shape.symbol_bytes(self.places.len());
+        let message = exactly("the symbols", message, expected)?;
+        let symbols = symbols::read(shape, message, &self.places, self.indices)?;
+        let levels = shape.resolution.code_bits();
+        let bits: Zeroizing<Vec<bool>> = Zeroizing::new(
+            symbols
+                .iter()
+                .flat_map(|symbol| (0..levels).map(move |level| symbol >> level & 1 == 1))
+                .collect(),
+        );
+        let (corrections, payload) = self.payload.correct(&bits)?;
+        Ok((corrections.to_bytes(), UserChosen { symbols, payload }))
+    }
+}
+
+impl UserChosen {
+    /// R7 with one provider: its part of the sum, modulo the sums' widths, bias first.
+    pub(crate) fn sum(self, shape: &Shape, message: &[u8]) -> Result<Vec<u64>, StepError> {
+        let lengths = shape.payload_bytes(self.symbols.len());
+        let [words, owed] = parts("the payload", message, lengths)?;
+        let mut sums = payload::read(shape, words, &self.symbols, self.payload)?.to_vec();
+        for (sum, owed) in sums.iter_mut().zip(payload::read_sums(shape, owed)) {
+            *sum = sum.wrapping_add(owed);
+        }
+        Ok(sums)
+    }
+}
+
+/// R7: what the sums of all providers stand for, as signed whole numbers, bias first. Indicators
+/// are brought onto the grid of the numbers.
+pub(crate) fn whole_sums(shape: &Shape, parts: &[Vec<u64>]) -> Vec<i64> {
+    let fraction = shape.resolution.value_bits();
+    let widths = shape.sum_bits();
+    let scaled = |column: usize| {
+        let number = column > 0
+            && shape.kinds[column - 1] == super::shape::ColumnKind::Number;
+        if number { 0 } else { fraction }
+    };
+    widths
+        .iter()
+        .enumerate()
+        .map(|(column, width)| {
+            let sum = parts.iter().fold(0u64, |sum, part| sum.wrapping_add(part[column]));
+            let shift = 64 - width;
+            (((sum << shift) as i64) >> shift) << scaled(column)
+        })
+        .collect()
+}
