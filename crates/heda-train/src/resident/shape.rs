@@ -119,7 +119,8 @@ impl Shape {
 
     /// Parts of R1 and R2, P to U: offers of the trees, then c for every tree.
     pub(crate) fn column_bytes(&self, rows: usize) -> [usize; 2] {
-        let corrections = self.places().iter().map(|p| packed_bytes(rows, p.width));
+        let places = self.places().into_iter();
+        let corrections = places.map(|place| packed_bytes(rows, place.width));
         [
             TreeOffers::bytes(self.trees(), DIGIT_BITS),
             corrections.sum(),

@@ -80,7 +80,7 @@ fn write_single_bits(symbols: impl Iterator<Item = u16>, writer: &mut BitWriter)
 pub(super) fn read(
     shape: &Shape,
     message: &[u8],
-    places: &[u16],
+    places: &[u8],
     chosen: ChosenIndices,
 ) -> Result<Zeroizing<Vec<u16>>, StepError> {
     let (k, b) = (shape.resolution.index_bits(), shape.resolution.code_bits());

@@ -39,7 +39,7 @@ pub(crate) struct UserReady {
 
 /// After R3.
 pub(crate) struct UserAsked {
-    places: Zeroizing<Vec<u16>>,
+    places: Zeroizing<Vec<u8>>,
     indices: ChosenIndices,
     payload: RandomBits,
 }
@@ -127,8 +127,8 @@ impl UserReady {
         known: Zeroizing<Vec<u32>>,
     ) -> Result<(Vec<u8>, UserAsked), StepError> {
         let (mut message, shares) = self.columns.shares(shape, weights, known);
-        let top = |share: &u32| shape.resolution.top_bits(*share) as u16;
-        let places: Zeroizing<Vec<u16>> = Zeroizing::new(shares.iter().map(top).collect());
+        let top = |share: &u32| shape.resolution.top_bits(*share) as u8;
+        let places: Zeroizing<Vec<u8>> = Zeroizing::new(shares.iter().map(top).collect());
         let (corrections, indices) = self.indices.correct(&places)?;
         message.extend(corrections.to_bytes());
         Ok((

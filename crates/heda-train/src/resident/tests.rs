@@ -1,0 +1,178 @@
+//! The engine against its oracle, in memory: every message as bytes, both roles from seeds.
+
+use super::rows::Rows;
+use super::shape::{ColumnKind, Shape};
+use super::user::whole_sums;
+use super::{ProviderSession, UserSession};
+use heda_crypto::random::Randomness;
+use heda_crypto::transfer::{ChooserSetup, SenderSetup};
+use heda_learn::fixed::{Domain, FixedRows, Position, Span};
+use heda_learn::gradient::Batch;
+use heda_learn::loss::LossKind;
+use heda_learn::resident::{CodeTable, Resolution, ResidentSource, RowCoins, Weights};
+use rand_core::Rng;
+use std::collections::BTreeMap;
+use zeroize::Zeroizing;
+
+/// Three numbers and a category of three levels; the second number may be published.
+fn kinds() -> Vec<ColumnKind> {
+    let (number, indicator) = (ColumnKind::Number, ColumnKind::Indicator);
+    vec![number, number, number, indicator, indicator, indicator]
+}
+
+fn domain() -> Domain {
+    let number = Span::Between { low: 0, high: 1024 };
+    Domain::new(vec![(3, number), (3, Span::OneHot)]).unwrap()
+}
+
+/// Values on the grid: ends, middle, random; labels 0 and 1.
+fn grid(rows: usize, seed: u64) -> (Vec<u32>, Vec<u32>) {
+    let mut rng = Randomness::seeded(seed).fork("rows", 0).unwrap();
+    let mut values = Vec::new();
+    for row in 0..rows {
+        let shaped = [0, 1024, 512, 1];
+        for column in 0..3 {
+            let random = rng.next_u32() % 1025;
+            values.push(*shaped.get(row / 3 + column).unwrap_or(&random));
+        }
+        let level = rng.next_u32() as usize % 4;
+        values.extend((0..3).map(|l| if l == level { 1024 } else { 0 }));
+    }
+    let labels = (0..rows).map(|_| rng.next_u32() % 2).collect();
+    (values, labels)
+}
+
+pub(super) struct Pair {
+    pub(super) shape: Shape,
+    pub(super) user: UserSession,
+    pub(super) provider: ProviderSession,
+    pub(super) rows: Rows,
+    pub(super) grid: (Vec<u32>, Vec<u32>),
+}
+
+pub(super) fn pair(resolution: Resolution, hidden: Vec<usize>, rows: usize, seed: u64) -> Pair {
+    let shape = Shape {
+        resolution,
+        kinds: kinds(),
+        hidden,
+        row_bits: 12,
+    };
+    let field = shape.field().unwrap();
+    let mut user_rng = Randomness::seeded(seed).fork("user", 0).unwrap();
+    let mut rng = Randomness::seeded(seed).fork("provider", 0).unwrap();
+    let (chooser, first) = ChooserSetup::start(field, b"test", &mut user_rng);
+    let (sender, second) = SenderSetup::answer(field, b"test", &first, &mut rng);
+    let (chooser, third) = chooser.finish(&second, &mut user_rng).unwrap();
+    let sender = sender.finish(&third).unwrap();
+    let grid = grid(rows, seed);
+    Pair {
+        user: UserSession::new(chooser),
+        provider: ProviderSession::new(sender),
+        rows: Rows::new(&shape, grid.0.clone(), grid.1.clone()),
+        shape,
+        grid,
+    }
+}
+
+impl Pair {
+    /// What U knows of the scores: the constant and the published columns.
+    fn known(&self, weights: &Weights) -> Zeroizing<Vec<u32>> {
+        let rows = self.grid.0.chunks_exact(6);
+        let known = rows.map(|row| {
+            let open = (0..6).filter(|column| !self.shape.hidden.contains(column));
+            let sum = open.fold(weights.constant, |sum, column| {
+                sum + weights.columns[column] * i64::from(row[column])
+            });
+            sum as u32
+        });
+        Zeroizing::new(known.collect())
+    }
+
+    /// One gradient; the provider's part of the sums, and what it drew.
+    pub(super) fn gradient(
+        &mut self,
+        beta: &[f64],
+        loss: LossKind,
+        masks: &[u64],
+    ) -> (Vec<u64>, Vec<RowCoins>) {
+        let mut rng = Randomness::seeded(7).fork("coins", 0).unwrap();
+        let (shape, count) = (&self.shape.clone(), self.rows.count());
+        let table = CodeTable::new(loss, shape.resolution);
+        let weights = Weights::new(beta, &domain(), shape.resolution).unwrap();
+        let known = self.known(&weights);
+        let batch = self.rows.batch(0..count, 1);
+        let (ahead, user) = self.user.ahead(shape, count, &mut rng).unwrap();
+        let (columns, provider) = self.provider.ready(shape, batch, &ahead, &mut rng).unwrap();
+        let user = user.open(shape, count, &columns).unwrap();
+        let (question, user) = user.ask(shape, &weights, known).unwrap();
+        let answered = provider.answer(shape, &table, batch, &question, &mut rng);
+        let (symbols, provider) = answered.unwrap();
+        let (choices, user) = user.choose(shape, &symbols).unwrap();
+        let drawn = provider.drawn.clone();
+        let sum = provider.sum(shape, &table, batch, &choices).unwrap();
+        let payload = sum.send(shape, masks);
+        (user.sum(shape, &payload).unwrap(), drawn)
+    }
+
+    fn fixed_rows(&self) -> FixedRows {
+        let values = self.grid.0.iter().map(|&v| v as i32).collect();
+        let positive = self.grid.1.iter().map(|&l| l == 1).collect();
+        FixedRows::new(6, values, positive).unwrap()
+    }
+}
+
+const BETAS: [[f64; 7]; 4] = [
+    [0.0; 7],
+    [0.3, -2.0, 5.5, 0.01, 1.0, -1.0, 3.0],
+    [-1.0, 40.0, -40.0, 40.0, 10.0, -10.0, 0.0],
+    [0.1, 1e-3, -1e-3, 0.5, 0.0, 0.25, -0.25],
+];
+
+/// Providers with shares of the rows, masks that cancel, against the oracle with the same coins.
+fn compare(resolution: Resolution, loss: LossKind, hidden: &[usize], providers: usize) {
+    let mut pairs: Vec<Pair> = (0..providers)
+        .map(|n| pair(resolution, hidden.to_vec(), 37 + 11 * n, 5 + n as u64))
+        .collect();
+    let mut rng = Randomness::seeded(3).fork("masks", 0).unwrap();
+    for beta in BETAS {
+        let mut masks: Vec<Vec<u64>> = (1..providers)
+            .map(|_| (0..7).map(|_| rng.next_u64()).collect())
+            .collect();
+        let last = (0..7).map(|j| masks.iter().fold(0u64, |s, m| s.wrapping_sub(m[j])));
+        masks.push(last.collect());
+        let mut drawn = BTreeMap::new();
+        let mut parts = Vec::new();
+        for (number, (pair, masks)) in pairs.iter_mut().zip(&masks).enumerate() {
+            let (part, coins) = pair.gradient(&beta, loss, masks);
+            parts.push(part);
+            drawn.insert(number, coins);
+        }
+        let sums = whole_sums(&pairs[0].shape, &parts);
+        let coins = |at: Position| drawn[&at.provider][at.row];
+        let rows = pairs.iter().map(Pair::fixed_rows).collect();
+        let mut oracle = ResidentSource::new(resolution, domain(), loss, rows, coins).unwrap();
+        let expected = oracle.whole_sums(&beta, Batch::FULL).unwrap();
+        assert_eq!(sums, expected, "{loss} {resolution:?} {hidden:?} at {beta:?}");
+    }
+}
+
+#[test]
+fn equals_the_oracle_for_every_loss_and_resolution() {
+    let resolutions = [(2, 6, 1, 4), (3, 8, 8, 4), (4, 5, 3, 2), (1, 4, 2, 5), (3, 7, 12, 6)];
+    for (digits, k, b, bound) in resolutions {
+        for loss in [LossKind::Logistic, LossKind::SquaredHinge, LossKind::Ridge] {
+            let resolution = Resolution::new(10, digits, k, b, bound).unwrap();
+            compare(resolution, loss, &[0, 1, 2, 3, 4, 5], 1);
+        }
+    }
+}
+
+#[test]
+fn equals_the_oracle_with_published_columns_and_several_providers() {
+    let resolution = Resolution::new(10, 2, 6, 1, 4).unwrap();
+    for hidden in [&[0, 2, 3, 4, 5][..], &[1]] {
+        compare(resolution, LossKind::Logistic, hidden, 2);
+    }
+    let resolution = Resolution::new(10, 3, 8, 8, 4).unwrap();
+    compare(resolution, LossKind::Logistic, &[0, 1, 2, 3, 4, 5], 5);
+}
