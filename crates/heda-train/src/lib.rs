@@ -13,7 +13,6 @@ pub mod negotiation;
 mod parallel;
 pub mod proposal;
 mod release;
-mod resident;
 mod rows;
 
 pub use rows::fresh_row_seed;

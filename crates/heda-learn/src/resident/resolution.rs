@@ -4,7 +4,7 @@ use crate::fixed::{Domain, Precision};
 use serde::{Deserialize, Serialize};
 
 /// Bits of a digit of a weight: the data user chooses one of 32 leaves.
-pub const DIGIT_BITS: u32 = 5;
+pub(super) const DIGIT_BITS: u32 = 5;
 
 /// How finely values, weights, scores and derivatives are cut. Public, fixed before the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

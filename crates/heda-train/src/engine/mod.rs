@@ -8,6 +8,7 @@ pub(crate) mod columns;
 pub(crate) mod lookup;
 #[cfg(feature = "paper")]
 mod paper;
+mod resident;
 mod seam;
 
 pub(crate) use columns::Columns;
@@ -25,6 +26,8 @@ pub enum Engine {
     /// Masked scores and an oblivious table: the default.
     #[default]
     Lookup,
+    /// Rows stay at home: the data user only chooses, by oblivious transfer.
+    Resident,
     /// The paper's Algorithm 5, with its leaks: for reproduction only.
     Paper,
 }
@@ -58,12 +61,13 @@ impl Impossible {
 
 impl Engine {
     /// Every engine, the default first.
-    pub const ALL: [Self; 2] = [Self::Lookup, Self::Paper];
+    pub const ALL: [Self; 3] = [Self::Lookup, Self::Resident, Self::Paper];
 
     /// Its name in files, messages and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Lookup => "lookup",
+            Self::Resident => "resident",
             Self::Paper => "paper",
         }
     }
@@ -78,6 +82,7 @@ impl Engine {
     pub(crate) fn implementation(self) -> Result<&'static dyn Implementation, Impossible> {
         match self {
             Self::Lookup => Ok(&lookup::Lookup),
+            Self::Resident => Ok(&resident::Resident),
             #[cfg(feature = "paper")]
             Self::Paper => Ok(&paper::Paper),
             #[cfg(not(feature = "paper"))]

@@ -11,7 +11,7 @@ mod evaluate;
 mod provider;
 mod setup;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod user;
 #[cfg(test)]
 mod view_tests;

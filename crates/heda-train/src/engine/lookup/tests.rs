@@ -21,11 +21,11 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-const SEED: u64 = 11;
-const FEATURES: usize = 4;
+pub(crate) const SEED: u64 = 11;
+pub(crate) const FEATURES: usize = 4;
 
 /// Shaped rows: all zero, all one, and random ones; a one-hot feature at the end.
-pub(super) fn dataset(rows: usize, seed: u64) -> Dataset {
+pub(crate) fn dataset(rows: usize, seed: u64) -> Dataset {
     let mut rng = Randomness::seeded(seed).fork("data", 0).unwrap();
     let mut features: Vec<Feature> = (0..FEATURES - 1)
         .map(|j| Feature {
@@ -93,7 +93,7 @@ coding = "onehot"
     Arc::new(Schema::parse(text, "shaped.toml").unwrap())
 }
 
-pub(super) fn spec(loss: LossKind, iota: usize, batches: usize) -> JobSpec {
+pub(crate) fn spec(loss: LossKind, iota: usize, batches: usize) -> JobSpec {
     let method = Method::Descent {
         rate: 0.4,
         minimum_rate: 0.0,
@@ -124,12 +124,12 @@ pub(super) fn spec(loss: LossKind, iota: usize, batches: usize) -> JobSpec {
     }
 }
 
-pub(super) fn houses_for(parts: &[Dataset], randomness: &Randomness) -> Vec<LocalProvider> {
+pub(crate) fn houses_for(parts: &[Dataset], randomness: &Randomness) -> Vec<LocalProvider> {
     let parts = Parts::new(parts.to_vec(), randomness).unwrap();
     parts.houses(&schema(), "1000".parse().unwrap())
 }
 
-fn run(spec: &JobSpec, parts: &[Dataset]) -> LocalRun {
+pub(crate) fn run(spec: &JobSpec, parts: &[Dataset]) -> LocalRun {
     let providers = houses_for(parts, &Randomness::seeded(SEED));
     local::run(
         spec,
@@ -266,13 +266,8 @@ fn two_round_trips_an_iteration_and_provider() {
     }
 }
 
-#[test]
-fn the_histogram_counts_the_held_out_rows_as_the_clear_model_does() {
-    let parts = [dataset(200, 1), dataset(150, 2)];
-    let mut spec = spec(LossKind::Logistic, FEATURES, 1);
-    spec.settings.max_iterations = 8;
-    let got = run(&spec, &parts);
-    let beta = &got.outcome.fits[0].beta;
+/// Held-out rows by class and prediction, from the rows themselves.
+pub(crate) fn counted_in_clear(parts: &[Dataset], beta: &[f64]) -> [[u64; 2]; 2] {
     let mut expected = [[0u64; 2]; 2];
     for (index, data) in parts.iter().enumerate() {
         let randomness = Randomness::seeded(SEED).party(&format!("provider-{}", index + 1));
@@ -293,6 +288,17 @@ fn the_histogram_counts_the_held_out_rows_as_the_clear_model_does() {
             expected[data.labels()[*row] as usize][usize::from(z > 0.0)] += 1;
         }
     }
+    expected
+}
+
+#[test]
+fn the_histogram_counts_the_held_out_rows_as_the_clear_model_does() {
+    let parts = [dataset(200, 1), dataset(150, 2)];
+    let mut spec = spec(LossKind::Logistic, FEATURES, 1);
+    spec.settings.max_iterations = 8;
+    let got = run(&spec, &parts);
+    let beta = &got.outcome.fits[0].beta;
+    let expected = counted_in_clear(&parts, beta);
     let confusion = got.outcome.fits[0].histogram.as_ref().unwrap().confusion();
     assert_eq!(
         [confusion.true_negatives, confusion.false_positives],

@@ -5,7 +5,7 @@ use std::ops::Range;
 use zeroize::Zeroizing;
 
 /// Rows of one provider: numbers on the grid, indicators as 0 or 1.
-pub(crate) struct Rows {
+pub(super) struct Rows {
     width: usize,
     values: Zeroizing<Vec<u32>>,
     labels: Zeroizing<Vec<u32>>,
@@ -13,7 +13,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     /// From values on the grid, row by row, where an indicator's 1 is 2^f_x.
-    pub(crate) fn new(shape: &Shape, mut grid: Vec<u32>, labels: Vec<u32>) -> Self {
+    pub(super) fn new(shape: &Shape, mut grid: Vec<u32>, labels: Vec<u32>) -> Self {
         let width = shape.kinds.len();
         let fraction = shape.resolution.value_bits();
         for row in grid.chunks_exact_mut(width.max(1)) {
@@ -31,12 +31,12 @@ impl Rows {
     }
 
     /// How many rows there are.
-    pub(crate) fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.labels.len()
     }
 
     /// Some of the rows, with the class that counts as positive.
-    pub(crate) fn batch(&self, range: Range<usize>, positive: u32) -> Batch<'_> {
+    pub(super) fn batch(&self, range: Range<usize>, positive: u32) -> Batch<'_> {
         Batch {
             width: self.width,
             values: &self.values[range.start * self.width..range.end * self.width],
@@ -48,7 +48,7 @@ impl Rows {
 
 /// The rows of one gradient.
 #[derive(Clone, Copy)]
-pub(crate) struct Batch<'a> {
+pub(super) struct Batch<'a> {
     width: usize,
     values: &'a [u32],
     labels: &'a [u32],
@@ -57,22 +57,22 @@ pub(crate) struct Batch<'a> {
 
 impl<'a> Batch<'a> {
     /// How many rows there are.
-    pub(crate) fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.labels.len()
     }
 
     /// One row's values.
-    pub(crate) fn row(&self, row: usize) -> &'a [u32] {
+    pub(super) fn row(&self, row: usize) -> &'a [u32] {
         &self.values[row * self.width..][..self.width]
     }
 
     /// Whether a row is positive.
-    pub(crate) fn is_positive(&self, row: usize) -> bool {
+    pub(super) fn is_positive(&self, row: usize) -> bool {
         self.labels[row] == self.positive
     }
 
     /// One column, a value a row.
-    pub(crate) fn column(&self, column: usize) -> Zeroizing<Vec<u32>> {
+    pub(super) fn column(&self, column: usize) -> Zeroizing<Vec<u32>> {
         let values = self.values.iter().skip(column).step_by(self.width.max(1));
         Zeroizing::new(values.copied().collect())
     }

@@ -11,7 +11,7 @@ use heda_learn::resident::Resolution;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ColumnKind {
+pub(super) enum ColumnKind {
     /// A number on the grid.
     Number,
     /// 0 or 1: needs no fraction bits.
@@ -20,36 +20,35 @@ pub(crate) enum ColumnKind {
 
 /// What both sides know before the first gradient.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(super) struct Shape {
     /// How finely everything is cut.
-    pub(crate) resolution: Resolution,
+    pub(super) resolution: Resolution,
     /// Every column of the model, in order, without the bias.
-    pub(crate) kinds: Vec<ColumnKind>,
+    pub(super) kinds: Vec<ColumnKind>,
     /// Columns that the data user does not know.
-    pub(crate) hidden: Vec<usize>,
+    pub(super) hidden: Vec<usize>,
     /// All providers together have fewer than 2^`row_bits` rows in a batch.
-    pub(crate) row_bits: u32,
+    pub(super) row_bits: u32,
+    /// Tables that are read for each row.
+    pub(super) tables: usize,
+    /// The field of the session's transfers: indices must fit.
+    pub(super) field: FieldBits,
 }
 
 /// One digit of one hidden column: a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(super) struct Place {
     /// The column of the model.
-    pub(crate) column: usize,
+    pub(super) column: usize,
     /// Bits of a word: what lies higher would be cut off the score.
-    pub(crate) width: u32,
+    pub(super) width: u32,
     /// How far the product is moved up in the score.
-    pub(crate) shift: u32,
+    pub(super) shift: u32,
 }
 
 impl Shape {
-    /// The field of the transfers: indices must fit.
-    pub(crate) fn field(&self) -> Result<FieldBits, StepError> {
-        Ok(FieldBits::new(self.resolution.index_bits().max(6))?)
-    }
-
     /// All trees of a gradient, digits of a column together.
-    pub(crate) fn places(&self) -> Vec<Place> {
+    pub(super) fn places(&self) -> Vec<Place> {
         let score_bits = self.resolution.score_bits();
         let place = |column: usize, digit: u32| {
             let fraction = match self.kinds[column] {
@@ -71,22 +70,22 @@ impl Shape {
     }
 
     /// Trees of a gradient.
-    pub(crate) fn trees(&self) -> usize {
+    pub(super) fn trees(&self) -> usize {
         self.hidden.len() * self.resolution.digits() as usize
     }
 
     /// b, as a count.
-    pub(crate) fn levels(&self) -> usize {
+    pub(super) fn levels(&self) -> usize {
         self.resolution.code_bits() as usize
     }
 
     /// Transfers of one of two: for the trees, then for the payload, row by row.
-    pub(crate) fn bit_transfers(&self, rows: usize) -> (usize, usize) {
+    pub(super) fn bit_transfers(&self, rows: usize) -> (usize, usize) {
         (self.trees() * DIGIT_BITS, rows * self.levels())
     }
 
     /// Bits of the sums, bias first.
-    pub(crate) fn sum_bits(&self) -> Vec<u32> {
+    pub(super) fn sum_bits(&self) -> Vec<u32> {
         // A weight is below 2^b and there are fewer than 2^row_bits of them; one bit for the sign.
         let count = self.row_bits + self.resolution.code_bits() + 1;
         let column = |kind: &ColumnKind| match kind {
@@ -99,7 +98,7 @@ impl Shape {
     }
 
     /// Bytes of a word of a payload's pad: words are cut from it.
-    pub(crate) fn pad_word(&self) -> usize {
+    pub(super) fn pad_word(&self) -> usize {
         match self.sum_bits().into_iter().max().unwrap_or(0) {
             ..=32 => 4,
             _ => 8,
@@ -107,18 +106,18 @@ impl Shape {
     }
 
     /// Parts of the message before a gradient, U to P: choices of the trees, requests.
-    pub(crate) fn ahead_bytes(&self, rows: usize) -> Result<[usize; 3], StepError> {
-        let field = self.field()?;
+    pub(super) fn ahead_bytes(&self, rows: usize) -> Result<[usize; 3], StepError> {
+        let field = self.field;
         let (trees, payload) = self.bit_transfers(rows);
         Ok([
             BitRequest::bytes(field, trees + payload)?,
-            IndexRequest::bytes(field, rows)?,
+            IndexRequest::bytes(field, rows * self.tables)?,
             BitCorrections::bytes(trees),
         ])
     }
 
     /// Parts of R1 and R2, P to U: offers of the trees, then c for every tree.
-    pub(crate) fn column_bytes(&self, rows: usize) -> [usize; 2] {
+    pub(super) fn column_bytes(&self, rows: usize) -> [usize; 2] {
         let places = self.places().into_iter();
         let corrections = places.map(|place| packed_bytes(rows, place.width));
         [
@@ -128,26 +127,26 @@ impl Shape {
     }
 
     /// Parts of R3, U to P: turns of the trees, corrections of the indices.
-    pub(crate) fn question_bytes(&self, rows: usize) -> Result<[usize; 2], StepError> {
-        Ok([
+    pub(super) fn question_bytes(&self, rows: usize) -> [usize; 2] {
+        [
             packed_bytes(self.trees(), DIGIT_BITS as u32),
-            IndexCorrections::bytes(self.field()?, rows),
-        ])
+            IndexCorrections::bytes(self.field, rows),
+        ]
     }
 
     /// R4, P to U.
-    pub(crate) fn symbol_bytes(&self, rows: usize) -> usize {
+    pub(super) fn symbol_bytes(&self, rows: usize) -> usize {
         let entries = rows << self.resolution.index_bits();
         packed_bytes(entries, self.resolution.code_bits())
     }
 
     /// R5, U to P.
-    pub(crate) fn choice_bytes(&self, rows: usize) -> usize {
+    pub(super) fn choice_bytes(&self, rows: usize) -> usize {
         BitCorrections::bytes(rows * self.levels())
     }
 
     /// Parts of R6, P to U: the payload, then Q.
-    pub(crate) fn payload_bytes(&self, rows: usize) -> [usize; 2] {
+    pub(super) fn payload_bytes(&self, rows: usize) -> [usize; 2] {
         let widths = self.sum_bits();
         let bits: usize = (0..self.levels() as u32)
             .flat_map(|level| widths.iter().map(move |width| (width - level) as usize))

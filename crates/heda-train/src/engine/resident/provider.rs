@@ -15,37 +15,37 @@ use rand_core::{CryptoRng, Rng};
 use zeroize::Zeroizing;
 
 /// What a provider keeps from gradient to gradient.
-pub(crate) struct ProviderSession {
+pub(super) struct ProviderSession {
     sender: Sender,
     next_tree: u64,
 }
 
 /// Before β is known: trees offered, columns sent.
-pub(crate) struct ProviderReady {
-    columns: SentColumns,
-    indices: IndexKeys,
-    payload: BitKeys,
+pub(super) struct ProviderReady {
+    pub(super) columns: SentColumns,
+    pub(super) indices: IndexKeys,
+    pub(super) payload: BitKeys,
 }
 
 /// After R4.
-pub(crate) struct ProviderAnswered {
+pub(super) struct ProviderAnswered {
     payload: BitKeys,
     hides: Zeroizing<Vec<u16>>,
     /// What was drawn for the rows, for the oracle.
     #[cfg(test)]
-    pub(crate) drawn: Vec<heda_learn::resident::RowCoins>,
+    pub(super) drawn: Vec<heda_learn::resident::RowCoins>,
 }
 
 /// R6 without masks: what is sent, and Q before the masks (and noise) of the providers are added.
-pub(crate) struct ProviderSum {
+pub(super) struct ProviderSum {
     payload: Vec<u8>,
     /// Modulo 2^64, bias first.
-    pub(crate) owed: Zeroizing<Vec<u64>>,
+    pub(super) owed: Zeroizing<Vec<u64>>,
 }
 
 impl ProviderSession {
     /// After the setup S of the transfers.
-    pub(crate) fn new(sender: Sender) -> Self {
+    pub(super) fn new(sender: Sender) -> Self {
         Self {
             sender,
             next_tree: 0,
@@ -54,7 +54,7 @@ impl ProviderSession {
 
     /// R1 and R2: checks U's requests, offers trees, and sends the columns under them. A request
     /// that fails its check ends the session for good.
-    pub(crate) fn ready<R: CryptoRng + ?Sized>(
+    pub(super) fn ready<R: CryptoRng + ?Sized>(
         &mut self,
         shape: &Shape,
         batch: Batch<'_>,
@@ -62,11 +62,11 @@ impl ProviderSession {
         rng: &mut R,
     ) -> Result<(Vec<u8>, ProviderReady), StepError> {
         let rows = batch.count();
-        let field = shape.field()?;
+        let field = shape.field;
         let [bits, indices, choices] = parts("the request", ahead, shape.ahead_bytes(rows)?)?;
         let (tree_bits, payload_bits) = shape.bit_transfers(rows);
         let bits = BitRequest::from_bytes(field, tree_bits + payload_bits, bits)?;
-        let indices = IndexRequest::from_bytes(field, rows, indices)?;
+        let indices = IndexRequest::from_bytes(field, rows * shape.tables, indices)?;
         let choices = BitCorrections::from_bytes(tree_bits, choices)?;
         // Both are checked before anything keyed by either leaves.
         let bits = self.sender.accept_bits(&bits)?;
@@ -95,7 +95,7 @@ impl ProviderSession {
 
 impl ProviderReady {
     /// R4: the symbols for U's question.
-    pub(crate) fn answer(
+    pub(super) fn answer(
         self,
         shape: &Shape,
         table: &CodeTable,
@@ -104,9 +104,9 @@ impl ProviderReady {
         rng: &mut impl Rng,
     ) -> Result<(Vec<u8>, ProviderAnswered), StepError> {
         let rows = batch.count();
-        let lengths = shape.question_bytes(rows)?;
+        let lengths = shape.question_bytes(rows);
         let [turns, indices] = parts("the question", question, lengths)?;
-        let corrections = IndexCorrections::from_bytes(shape.field()?, rows, indices)?;
+        let corrections = IndexCorrections::from_bytes(shape.field, rows, indices)?;
         let masks = self.columns.masks(shape, batch, turns)?;
         let secrets = RowSecrets::draw(rows, shape.resolution.code_bits(), rng);
         let keys = self.indices;
@@ -127,7 +127,7 @@ impl ProviderReady {
 
 impl ProviderAnswered {
     /// R6 for U's choices, without Q.
-    pub(crate) fn sum(
+    pub(super) fn sum(
         self,
         shape: &Shape,
         table: &CodeTable,
@@ -148,7 +148,7 @@ impl ProviderAnswered {
 
 impl ProviderSum {
     /// R6 with Q: the masks of all providers add up to zero, and so does their part of U's sum.
-    pub(crate) fn send(mut self, shape: &Shape, masks: &[u64]) -> Vec<u8> {
+    pub(super) fn send(mut self, shape: &Shape, masks: &[u64]) -> Vec<u8> {
         let mut sums = self.owed;
         for (sum, mask) in sums.iter_mut().zip(masks) {
             *sum = sum.wrapping_add(*mask);

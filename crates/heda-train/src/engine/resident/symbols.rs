@@ -7,7 +7,7 @@
 use super::StepError;
 use super::rows::Batch;
 use super::shape::Shape;
-use heda_crypto::bits::{BitReader, BitWriter};
+use heda_crypto::bits::{BitReader, BitWriter, packed_bytes};
 use heda_crypto::transfer::{ChosenIndices, IndexCorrections, IndexKeys};
 use heda_learn::resident::CodeTable;
 use rand_core::Rng;
@@ -78,19 +78,37 @@ fn write_single_bits(symbols: impl Iterator<Item = u16>, writer: &mut BitWriter)
 
 /// U's side of R4: the symbol at the chosen place of every row, still hidden by σ.
 pub(super) fn read(
-    shape: &Shape,
     message: &[u8],
+    index_bits: u32,
+    entry_bits: u32,
     places: &[u8],
     chosen: ChosenIndices,
 ) -> Result<Zeroizing<Vec<u16>>, StepError> {
-    let (k, b) = (shape.resolution.index_bits(), shape.resolution.code_bits());
-    let pads = Zeroizing::new(chosen.pads(b)?);
+    let pads = Zeroizing::new(chosen.pads(entry_bits)?);
     let mut symbols = Zeroizing::new(Vec::with_capacity(places.len()));
-    let mut row_bytes = RowTables::new(message, b << k);
+    let mut tables = RowTables::new(message, entry_bits << index_bits);
     for (place, pad) in places.iter().zip(pads.iter()) {
-        symbols.push(row_bytes.next_entry(usize::from(*place), b) ^ pad);
+        symbols.push(tables.next_entry(usize::from(*place), entry_bits) ^ pad);
     }
     Ok(symbols)
+}
+
+/// Tables of 2^`index_bits` entries for every row, entry by entry.
+pub(super) fn write_tables(
+    keys: IndexKeys,
+    corrections: &IndexCorrections,
+    index_bits: u32,
+    entry_bits: u32,
+    entry: impl Fn(usize, usize) -> u16,
+) -> Result<Vec<u8>, StepError> {
+    let bytes = packed_bytes(keys.count() << index_bits, entry_bits);
+    let mut writer = BitWriter::with_capacity(bytes);
+    keys.pads(corrections, index_bits, entry_bits, |row, pads| {
+        for (place, pad) in pads.iter().enumerate() {
+            writer.push(u64::from(entry(row, place) ^ pad), entry_bits);
+        }
+    })?;
+    Ok(writer.finish())
 }
 
 /// The tables of a message one after the other. An entry is read by going over the whole table, so

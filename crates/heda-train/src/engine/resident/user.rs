@@ -7,8 +7,7 @@ use super::scores::OpenedColumns;
 use super::shape::Shape;
 use super::{StepError, exactly, parts, payload, symbols};
 use heda_crypto::transfer::{
-    Chooser, ChosenBits, ChosenIndices, RandomBits, RandomIndices, TreeLabel, TreeOffers,
-    path_bits,
+    Chooser, ChosenBits, ChosenIndices, RandomBits, RandomIndices, TreeLabel, TreeOffers, path_bits,
 };
 use heda_crypto::vole::{DIGIT_BITS, LEAVES};
 use heda_learn::resident::Weights;
@@ -16,13 +15,13 @@ use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
 /// What the data user keeps from gradient to gradient.
-pub(crate) struct UserSession {
+pub(super) struct UserSession {
     chooser: Chooser,
     next_tree: u64,
 }
 
 /// Asked for transfers, before β is known.
-pub(crate) struct UserAhead {
+pub(super) struct UserAhead {
     trees: ChosenBits,
     labels: Vec<TreeLabel>,
     missing: Zeroizing<Vec<u8>>,
@@ -31,28 +30,28 @@ pub(crate) struct UserAhead {
 }
 
 /// With all trees opened and the columns under them: ready for any β.
-pub(crate) struct UserReady {
-    columns: OpenedColumns,
-    payload: RandomBits,
-    indices: RandomIndices,
+pub(super) struct UserReady {
+    pub(super) columns: OpenedColumns,
+    pub(super) payload: RandomBits,
+    pub(super) indices: RandomIndices,
 }
 
 /// After R3.
-pub(crate) struct UserAsked {
+pub(super) struct UserAsked {
     places: Zeroizing<Vec<u8>>,
     indices: ChosenIndices,
     payload: RandomBits,
 }
 
 /// After R5.
-pub(crate) struct UserChosen {
+pub(super) struct UserChosen {
     symbols: Zeroizing<Vec<u16>>,
     payload: ChosenBits,
 }
 
 impl UserSession {
     /// After the setup S of the transfers.
-    pub(crate) fn new(chooser: Chooser) -> Self {
+    pub(super) fn new(chooser: Chooser) -> Self {
         Self {
             chooser,
             next_tree: 0,
@@ -60,7 +59,7 @@ impl UserSession {
     }
 
     /// Asks for what one gradient needs; random places open the trees.
-    pub(crate) fn ahead<R: CryptoRng + ?Sized>(
+    pub(super) fn ahead<R: CryptoRng + ?Sized>(
         &mut self,
         shape: &Shape,
         rows: usize,
@@ -68,7 +67,7 @@ impl UserSession {
     ) -> Result<(Vec<u8>, UserAhead), StepError> {
         let (tree_bits, payload_bits) = shape.bit_transfers(rows);
         let (bit_request, bits) = self.chooser.extend_bits(tree_bits + payload_bits)?;
-        let (index_request, indices) = self.chooser.extend_indices(rows)?;
+        let (index_request, indices) = self.chooser.extend_indices(rows * shape.tables)?;
         let (trees, payload) = bits.split(tree_bits)?;
         let mut missing = Zeroizing::new(vec![0u8; shape.trees()]);
         rng.fill_bytes(&mut missing);
@@ -96,7 +95,7 @@ impl UserSession {
 
 impl UserAhead {
     /// R1 and R2 as they arrived.
-    pub(crate) fn open(
+    pub(super) fn open(
         self,
         shape: &Shape,
         rows: usize,
@@ -120,7 +119,7 @@ impl UserAhead {
 
 impl UserReady {
     /// R3: the question at these weights. `known` is what U knows of each row's score.
-    pub(crate) fn ask(
+    pub(super) fn ask(
         self,
         shape: &Shape,
         weights: &Weights,
@@ -144,14 +143,20 @@ impl UserReady {
 
 impl UserAsked {
     /// R5: the choices that follow from the symbols.
-    pub(crate) fn choose(
+    pub(super) fn choose(
         self,
         shape: &Shape,
         message: &[u8],
     ) -> Result<(Vec<u8>, UserChosen), StepError> {
         let expected = shape.symbol_bytes(self.places.len());
         let message = exactly("the symbols", message, expected)?;
-        let symbols = symbols::read(shape, message, &self.places, self.indices)?;
+        let symbols = symbols::read(
+            message,
+            shape.resolution.index_bits(),
+            shape.resolution.code_bits(),
+            &self.places,
+            self.indices,
+        )?;
         let levels = shape.resolution.code_bits();
         let bits: Zeroizing<Vec<bool>> = Zeroizing::new(
             symbols
@@ -166,7 +171,7 @@ impl UserAsked {
 
 impl UserChosen {
     /// R7 with one provider: its part of the sum, modulo the sums' widths, bias first.
-    pub(crate) fn sum(self, shape: &Shape, message: &[u8]) -> Result<Vec<u64>, StepError> {
+    pub(super) fn sum(self, shape: &Shape, message: &[u8]) -> Result<Vec<u64>, StepError> {
         let lengths = shape.payload_bytes(self.symbols.len());
         let [words, owed] = parts("the payload", message, lengths)?;
         let mut sums = payload::read(shape, words, &self.symbols, self.payload)?.to_vec();
@@ -179,19 +184,20 @@ impl UserChosen {
 
 /// R7: what the sums of all providers stand for, as signed whole numbers, bias first. Indicators
 /// are brought onto the grid of the numbers.
-pub(crate) fn whole_sums(shape: &Shape, parts: &[Vec<u64>]) -> Vec<i64> {
+pub(super) fn whole_sums(shape: &Shape, parts: &[Vec<u64>]) -> Vec<i64> {
     let fraction = shape.resolution.value_bits();
     let widths = shape.sum_bits();
     let scaled = |column: usize| {
-        let number = column > 0
-            && shape.kinds[column - 1] == super::shape::ColumnKind::Number;
+        let number = column > 0 && shape.kinds[column - 1] == super::shape::ColumnKind::Number;
         if number { 0 } else { fraction }
     };
     widths
         .iter()
         .enumerate()
         .map(|(column, width)| {
-            let sum = parts.iter().fold(0u64, |sum, part| sum.wrapping_add(part[column]));
+            let sum = parts
+                .iter()
+                .fold(0u64, |sum, part| sum.wrapping_add(part[column]));
             let shift = 64 - width;
             (((sum << shift) as i64) >> shift) << scaled(column)
         })

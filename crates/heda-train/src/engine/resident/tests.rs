@@ -1,15 +1,15 @@
 //! The engine against its oracle, in memory: every message as bytes, both roles from seeds.
 
+use super::provider::ProviderSession;
 use super::rows::Rows;
 use super::shape::{ColumnKind, Shape};
-use super::user::whole_sums;
-use super::{ProviderSession, UserSession};
+use super::user::{UserSession, whole_sums};
 use heda_crypto::random::Randomness;
-use heda_crypto::transfer::{ChooserSetup, SenderSetup};
+use heda_crypto::transfer::{ChooserSetup, FieldBits, SenderSetup};
 use heda_learn::fixed::{Domain, FixedRows, Position, Span};
 use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
-use heda_learn::resident::{CodeTable, Resolution, ResidentSource, RowCoins, Weights};
+use heda_learn::resident::{CodeTable, ResidentSource, Resolution, RowCoins, Weights};
 use rand_core::Rng;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
@@ -56,8 +56,10 @@ pub(super) fn pair(resolution: Resolution, hidden: Vec<usize>, rows: usize, seed
         kinds: kinds(),
         hidden,
         row_bits: 12,
+        tables: 1,
+        field: FieldBits::new(resolution.index_bits().max(6)).unwrap(),
     };
-    let field = shape.field().unwrap();
+    let field = shape.field;
     let mut user_rng = Randomness::seeded(seed).fork("user", 0).unwrap();
     let mut rng = Randomness::seeded(seed).fork("provider", 0).unwrap();
     let (chooser, first) = ChooserSetup::start(field, b"test", &mut user_rng);
@@ -152,13 +154,22 @@ fn compare(resolution: Resolution, loss: LossKind, hidden: &[usize], providers: 
         let rows = pairs.iter().map(Pair::fixed_rows).collect();
         let mut oracle = ResidentSource::new(resolution, domain(), loss, rows, coins).unwrap();
         let expected = oracle.whole_sums(&beta, Batch::FULL).unwrap();
-        assert_eq!(sums, expected, "{loss} {resolution:?} {hidden:?} at {beta:?}");
+        assert_eq!(
+            sums, expected,
+            "{loss} {resolution:?} {hidden:?} at {beta:?}"
+        );
     }
 }
 
 #[test]
 fn equals_the_oracle_for_every_loss_and_resolution() {
-    let resolutions = [(2, 6, 1, 4), (3, 8, 8, 4), (4, 5, 3, 2), (1, 4, 2, 5), (3, 7, 12, 6)];
+    let resolutions = [
+        (2, 6, 1, 4),
+        (3, 8, 8, 4),
+        (4, 5, 3, 2),
+        (1, 4, 2, 5),
+        (3, 7, 12, 6),
+    ];
     for (digits, k, b, bound) in resolutions {
         for loss in [LossKind::Logistic, LossKind::SquaredHinge, LossKind::Ridge] {
             let resolution = Resolution::new(10, digits, k, b, bound).unwrap();

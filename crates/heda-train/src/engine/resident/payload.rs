@@ -77,8 +77,24 @@ pub(super) fn write(
     let mut writer = BitWriter::with_capacity(length);
     let mut sums = LevelSums::new(shape);
     match shape.pad_word() {
-        4 => write_rows::<4>(shape, batch, hides, keys, corrections, &mut writer, &mut sums)?,
-        _ => write_rows::<8>(shape, batch, hides, keys, corrections, &mut writer, &mut sums)?,
+        4 => write_rows::<4>(
+            shape,
+            batch,
+            hides,
+            keys,
+            corrections,
+            &mut writer,
+            &mut sums,
+        )?,
+        _ => write_rows::<8>(
+            shape,
+            batch,
+            hides,
+            keys,
+            corrections,
+            &mut writer,
+            &mut sums,
+        )?,
     }
     let mut owed = sums.total();
     owed.iter_mut().for_each(|sum| *sum = sum.wrapping_neg());
