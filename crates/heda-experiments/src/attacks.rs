@@ -138,7 +138,7 @@ fn dictionary(
 ) -> Result<Vec<String>, Failure> {
     let batches = match engine {
         Engine::Paper => (data.rows() / 32).max(1),
-        Engine::Lookup => 1,
+        Engine::Lookup | Engine::Resident => 1,
     };
     let job = job(engine, bundle, batches, seed);
     let recorded = job.recorded(data)?;
@@ -168,13 +168,20 @@ fn dictionary(
             let right = pairs.filter(|(guess, truth)| guess == truth).count();
             (right, format!("{} ciphertexts matched", guesses.matches))
         }
+        Engine::Resident => return Err(no_ciphertexts()),
     };
     let chance = match engine {
         Engine::Paper => most_frequent(&grid, rows.width()),
         // The attack is one draw among all points of the grid.
         Engine::Lookup => 1.0 / f64::from((1u32 << bits) + 1),
+        Engine::Resident => return Err(no_ciphertexts()),
     };
     Ok(result(targets, recovered, chance, &remark))
+}
+
+/// The attack compares ciphertexts of rows; engine `resident` sends none.
+fn no_ciphertexts() -> Failure {
+    Failure::input("this attack needs ciphertexts of rows; engine resident sends none")
 }
 
 /// Cells that the dictionaries of engine `paper` give away.

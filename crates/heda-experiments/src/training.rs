@@ -80,8 +80,8 @@ pub(super) fn printed_iterations(bundle: Bundle) -> u32 {
 /// differ more.
 fn repeats(options: &Options, engine: Engine, bundle: Bundle) -> u64 {
     let full = match (engine, bundle) {
-        (Engine::Lookup, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 100,
-        (Engine::Lookup, Bundle::Adult) | (Engine::Paper, _) => 10,
+        (Engine::Lookup | Engine::Resident, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 100,
+        (Engine::Lookup | Engine::Resident, Bundle::Adult) | (Engine::Paper, _) => 10,
     };
     if options.quick { 1 } else { full }
 }
@@ -89,8 +89,8 @@ fn repeats(options: &Options, engine: Engine, bundle: Bundle) -> u64 {
 /// How many of them are used on the way from one feature to all.
 fn dial_repeats(engine: Engine, bundle: Bundle) -> u64 {
     match (engine, bundle) {
-        (Engine::Lookup, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 10,
-        (Engine::Lookup, Bundle::Adult) | (Engine::Paper, _) => 1,
+        (Engine::Lookup | Engine::Resident, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 10,
+        (Engine::Lookup | Engine::Resident, Bundle::Adult) | (Engine::Paper, _) => 1,
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn all_encrypted(options: &Options) -> Result<(), Failure> {
         options,
         Coding::Natural,
         |engine, bundle, features, _| match (engine, bundle) {
-            (Engine::Lookup, Bundle::Adult | Bundle::Crx | Bundle::Car)
+            (Engine::Lookup | Engine::Resident, Bundle::Adult | Bundle::Crx | Bundle::Car)
             | (Engine::Paper, Bundle::Car) => vec![features],
             _ => vec![],
         },
@@ -299,7 +299,7 @@ fn cells(done: &Summary, batch_rows: &str, processor: Option<f64>) -> Vec<String
         done.epsilon_total.map_or("-".into(), |e| format!("{e:.3}")),
         match done.engine {
             Engine::Paper => KEY_BITS.to_string(),
-            Engine::Lookup => "-".into(),
+            Engine::Lookup | Engine::Resident => "-".into(),
         },
         batch_rows.to_owned(),
         done.iterations.to_string(),

@@ -104,7 +104,7 @@ pub fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
         .map(|rows| (*rows as f64 / scale) as usize)
         .collect();
     let (few, many) = match shape.spec.engine {
-        Engine::Lookup => LOOKUP_ITERATIONS,
+        Engine::Lookup | Engine::Resident => LOOKUP_ITERATIONS,
         Engine::Paper => PAPER_ITERATIONS,
     };
     run(shape, &rows, few)?;

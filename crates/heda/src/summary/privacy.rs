@@ -10,7 +10,12 @@ impl Summary {
         let user = learned(Who::DataUser, self).join("; ");
         let scored = self.is_scored();
         let providers = match self.engine {
-            Engine::Lookup => self.providers_learned(),
+            Engine::Lookup => {
+                self.providers_learned("every number that they decrypted was masked uniformly")
+            }
+            Engine::Resident => self.providers_learned(
+                "they decrypt nothing, and whatever reached them was uniform to them",
+            ),
             Engine::Paper => format!("Engine paper leaks. {}", self.engine.leaks().join(" ")),
         };
         let published = match self.epsilon_total {
@@ -33,15 +38,13 @@ impl Summary {
     }
 
     /// The first thing is about the model, the others are about rows.
-    fn providers_learned(&self) -> String {
+    fn providers_learned(&self, because: &str) -> String {
         let learned = learned(Who::Provider, self);
         let Some((model, rows)) = learned.split_first() else {
             return String::new();
         };
-        let mut text = format!(
-            "The providers learned {model} and nothing else about the model: every number that \
-             they decrypted was masked uniformly."
-        );
+        let mut text =
+            format!("The providers learned {model} and nothing else about the model: {because}.");
         if !rows.is_empty() {
             text += &format!(
                 " Of each other's rows they learned {}.",

@@ -50,7 +50,10 @@ pub(super) fn measure() -> Result<Section, Failure> {
         .transpose()?;
     let mut lines = vec![bcwd.clone()];
     lines.extend(paper.clone());
-    lines.push(line(Engine::Lookup, Bundle::Adult, 32_561)?);
+    lines.push(line(Engine::Resident, Bundle::Bcwd, 699)?);
+    for engine in [Engine::Lookup, Engine::Resident] {
+        lines.push(line(engine, Bundle::Adult, 32_561)?);
+    }
     for rows in GROWTH {
         lines.push(line(Engine::Lookup, Bundle::Adult, rows)?);
     }
@@ -68,7 +71,7 @@ fn line(engine: Engine, bundle: Bundle, rows: usize) -> Result<Line, Failure> {
     let columns = schema.columns().len();
     let training_rows = rows - rows * HOLDOUT_PERMILLE as usize / 1000;
     let batches = match engine {
-        Engine::Lookup => 1,
+        Engine::Lookup | Engine::Resident => 1,
         Engine::Paper => training_rows / PAPER_BATCH_ROWS,
     };
     let names = schema.columns().iter();
