@@ -15,7 +15,8 @@ use super::request::{Request, Shape};
 use super::setup::Transcript;
 use super::stream::{self, BLOCK_WORDS, Leaves, Place};
 use super::transpose::transpose;
-use super::{MAX_TRANSFERS, TransferError, TreeLabel, expect_field, read_words};
+use super::{MAX_STREAM_WORDS, MAX_TRANSFERS, TransferError, TreeLabel};
+use super::{expect_field, read_words};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -55,9 +56,11 @@ impl Session {
 
     /// Whether so many transfers are left.
     fn reserve(&self, shape: &Shape) -> Result<(), TransferError> {
-        match self.next_row + shape.rows as u64 {
-            0..=MAX_TRANSFERS => Ok(()),
-            _ => Err(TransferError::Exhausted),
+        let rows = self.next_row + shape.rows as u64;
+        let words = self.position + (shape.blocks() * shape.u_words()) as u64;
+        match rows <= MAX_TRANSFERS && words <= MAX_STREAM_WORDS {
+            true => Ok(()),
+            false => Err(TransferError::Exhausted),
         }
     }
 

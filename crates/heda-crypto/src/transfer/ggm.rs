@@ -29,6 +29,11 @@ const BATCH: usize = 64;
 pub struct TreeLabel(pub(super) [u8; 16]);
 
 impl TreeLabel {
+    /// A label of one's own. Both sides must have the same, and use it for one tree.
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
     /// Fills `children` with the two children of every node.
     fn double(&self, nodes: &[u128], children: &mut [u128]) {
         let cipher = Aes128Enc::new(&self.0.into());

@@ -63,7 +63,9 @@ pub use trees::{TreeOffers, path_bits};
 /// The most transfers of one request.
 pub const MAX_BATCH: usize = 1 << 22;
 /// The most transfers of one session.
-pub const MAX_TRANSFERS: u64 = 1 << 34;
+pub const MAX_TRANSFERS: u64 = 1 << 33;
+/// The most words of a leaf's stream that one session uses.
+const MAX_STREAM_WORDS: u64 = 1 << 30;
 /// The longest pad of a transfer of one of two, in bytes.
 pub const MAX_PAD_BYTES: usize = 1024;
 /// The longest pad of a transfer of one of 2^f, in bits.

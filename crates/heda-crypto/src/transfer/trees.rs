@@ -52,7 +52,7 @@ impl TreeOffers {
 }
 
 impl BitKeys {
-    /// Offers trees: one transfer for every level of every tree.
+    /// Step 14: offers trees, one transfer for every level of every tree.
     pub fn offer_trees(
         self,
         corrections: &BitCorrections,
@@ -71,7 +71,7 @@ impl BitKeys {
 }
 
 impl ChosenBits {
-    /// Opens trees of this height; the choices were made by [`path_bits`].
+    /// Step 15: opens trees of this height; the choices were made by [`path_bits`].
     pub fn open_trees(
         self,
         labels: &[TreeLabel],
