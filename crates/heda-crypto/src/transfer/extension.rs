@@ -13,7 +13,7 @@ use super::field::{FieldBits, Multiples, ROW_BITS};
 use super::hash::RowHash;
 use super::request::{Request, Shape};
 use super::setup::Transcript;
-use super::stream::{self, BLOCK_WORDS, Leaves, Place};
+use super::stream::{BLOCK_WORDS, Leaves, Place, Summation};
 use super::transpose::transpose;
 use super::{MAX_STREAM_WORDS, MAX_TRANSFERS, TransferError, TreeLabel};
 use super::{expect_field, read_words};
@@ -51,6 +51,7 @@ impl Session {
         Place {
             position: self.position + (block * shape.u_words()) as u64,
             planes: shape.planes,
+            words: shape.block_words(block).len(),
         }
     }
 
@@ -201,13 +202,13 @@ impl Chooser {
 
     /// Step 6: u and v of a block, and the bytes of its corrections.
     fn columns(&self, shape: &Shape, block: usize, u: &mut [u128], v: &mut [u128]) -> Vec<u8> {
-        let place = self.session.place(shape, block);
+        let mut room = Summation::new(shape.field, self.session.place(shape, block));
         let words = shape.block_words(block);
         let mut bytes = Vec::with_capacity(shape.sent_planes() * shape.plane_bytes(block));
         let mut own = Zeroizing::new(vec![0; shape.u_words()]);
         let columns = v.chunks_exact_mut(shape.field.get() * BLOCK_WORDS);
         for (number, (leaves, v)) in self.trees.iter().zip(columns).enumerate() {
-            stream::all_leaves(leaves, shape.field, place, &mut own, v);
+            room.all_leaves(leaves, &mut own, v);
             if number == 0 {
                 u.copy_from_slice(&own);
                 continue;
@@ -347,7 +348,7 @@ impl Sender {
 
     /// Step 7: w of a block.
     fn columns(&self, secrets: &Secrets, shape: &Shape, block: usize, part: &[u8], w: &mut [u128]) {
-        let place = self.session.place(shape, block);
+        let mut room = Summation::new(shape.field, self.session.place(shape, block));
         let words = shape.block_words(block);
         let mut corrections = vec![0; shape.u_words()];
         let mut rest = part;
@@ -363,7 +364,7 @@ impl Sender {
                 }
             }
             let delta = secrets.delta[number];
-            stream::all_but_one(leaves, shape.field, place, delta, &corrections, w);
+            room.all_but_one(leaves, delta, &corrections, w);
         }
         cut_last_word(shape, block, w);
     }

@@ -100,7 +100,7 @@ impl FieldBits {
 }
 
 /// The multiples y·Δ of every y, as rows: the bits of y·Δ_0, then of y·Δ_1, …, cut at 128.
-pub(super) struct Multiples(Zeroizing<Vec<u128>>);
+pub(super) struct Multiples(Zeroizing<[u128; 1 << MAX_BITS]>);
 
 impl Multiples {
     pub(super) fn new(field: FieldBits, delta: &[u8]) -> Self {
@@ -110,11 +110,13 @@ impl Multiples {
                 row | u128::from(field.multiply(*part, y as u8)) << (tree * field.get())
             })
         };
-        Self(Zeroizing::new((0..field.elements()).map(row).collect()))
+        let row = |y| if y < field.elements() { row(y) } else { 0 };
+        Self(Zeroizing::new(std::array::from_fn(row)))
     }
 
-    /// All of them, by y. What is public may be used as a place here, and nothing else.
-    pub(super) fn rows(&self) -> &[u128] {
+    /// All of them, by y, with zeros after the last. What is public may be used as a place here, and
+    /// nothing else.
+    pub(super) fn rows(&self) -> &[u128; 1 << MAX_BITS] {
         &self.0
     }
 }
@@ -225,8 +227,9 @@ mod tests {
         let delta: Vec<u8> = (1..=22).collect();
         let multiples = Multiples::new(field, &delta);
         let multiples = multiples.rows();
-        assert_eq!((multiples.len(), multiples[0]), (64, 0));
-        for (y, row) in multiples.iter().enumerate() {
+        assert_eq!(multiples[0], 0);
+        assert!(multiples[64..].iter().all(|row| *row == 0));
+        for (y, row) in multiples[..64].iter().enumerate() {
             for (tree, part) in delta.iter().enumerate() {
                 let kept = if tree == 21 { 0b11 } else { 0b11_1111 };
                 let got = (row >> (6 * tree)) as u8 & 0b11_1111;

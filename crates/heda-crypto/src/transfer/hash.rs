@@ -9,6 +9,7 @@
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
+use std::mem::ManuallyDrop;
 use zeroize::Zeroize;
 
 /// Hashes the rows of one session.
@@ -22,25 +23,27 @@ impl RowHash {
         Self { offset }
     }
 
-    fn cipher(&self, transfer: u64) -> Aes128Enc {
+    /// Works with the cipher of a transfer. Its key is public, so it is not wiped, which would take
+    /// longer than to use it.
+    fn with_cipher(&self, transfer: u64, work: impl FnOnce(&Aes128Enc)) {
         let key = self.offset ^ u128::from(transfer);
-        Aes128Enc::new(&key.to_le_bytes().into())
+        let cipher = ManuallyDrop::new(Aes128Enc::new(&key.to_le_bytes().into()));
+        work(&cipher);
     }
 
     /// H of one value.
     pub(super) fn one(&self, transfer: u64, value: u128) -> u128 {
         let mut block = Block::from(value.to_le_bytes());
-        self.cipher(transfer).encrypt_block(&mut block);
+        self.with_cipher(transfer, |cipher| cipher.encrypt_block(&mut block));
         u128::from_le_bytes(block.into()) ^ value
     }
 
     /// H of every value.
     pub(super) fn many(&self, transfer: u64, values: &mut Values) {
-        let blocks = &mut values.hashed[..values.inputs.len()];
-        // Both slices have the same length.
-        let _ = self
-            .cipher(transfer)
-            .encrypt_blocks_b2b(&values.inputs, blocks);
+        self.with_cipher(transfer, |cipher| {
+            // Both have the same length.
+            let _ = cipher.encrypt_blocks_b2b(&values.inputs, &mut values.hashed);
+        });
     }
 }
 
@@ -67,8 +70,9 @@ impl Values {
 
     /// The lowest bits of what was hashed.
     pub(super) fn low(&self, entries: &mut [u16], mask: u16) {
-        for ((entry, block), input) in entries.iter_mut().zip(&self.hashed).zip(&self.inputs) {
-            let low = |block: &Block| u16::from_le_bytes([block[0], block[1]]);
+        let low = |block: &Block| u16::from_le_bytes([block[0], block[1]]);
+        let pairs = self.hashed.iter().zip(&self.inputs);
+        for (entry, (block, input)) in entries.iter_mut().zip(pairs) {
             *entry = (low(block) ^ low(input)) & mask;
         }
     }

@@ -274,12 +274,11 @@ impl IndexKeys {
         let mut values = Values::new(count);
         let mut pads = Zeroizing::new(vec![0; count]);
         for ((number, row), correction) in self.range.enumerate().zip(&corrections.values) {
+            // Entry v has the key of y = v ⊕ correction. The correction is public.
             let (word, correction) = (self.rows.words[row], usize::from(*correction));
-            // The correction is public. Entry v has the key of y = v ⊕ correction.
-            values.set((0..count).map(|v| word ^ multiples[v ^ correction]));
-            self.rows
-                .hash
-                .many(self.rows.first + row as u64, &mut values);
+            values.set((0..count).map(|v| word ^ multiples[(v ^ correction) & 0xff]));
+            let transfer = self.rows.first + row as u64;
+            self.rows.hash.many(transfer, &mut values);
             values.low(&mut pads, mask);
             each(number, &pads);
         }

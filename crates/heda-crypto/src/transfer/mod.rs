@@ -67,7 +67,7 @@ pub const MAX_TRANSFERS: u64 = 1 << 33;
 /// The most words of a leaf's stream that one session uses.
 const MAX_STREAM_WORDS: u64 = 1 << 30;
 /// The longest pad of a transfer of one of two, in bytes.
-pub const MAX_PAD_BYTES: usize = 1024;
+pub const MAX_PAD_BYTES: usize = 4096;
 /// The longest pad of a transfer of one of 2^f, in bits.
 pub const MAX_ENTRY_BITS: u32 = 16;
 

@@ -6,14 +6,15 @@
 //! that leaf does not occur. So w = v + u·δ (signs do not matter in characteristic two).
 //!
 //! Streams are AES-128 in counter mode. Sums over all x with bit j, for all j together, are formed
-//! while the leaves go by, like a counter that carries: two additions a leaf and word.
+//! while the leaves go by: four leaves at once for the lowest two bits, and fours like a counter
+//! that carries for the others.
 
 use super::field::{FieldBits, MAX_BITS, bit_mask};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
-/// Words of 128 rows in a block. It is what the widest backend of the cipher takes at once.
+/// Words of 128 rows in a block.
 pub(super) const BLOCK_WORDS: usize = 30;
 
 /// One plane of one block.
@@ -34,45 +35,6 @@ impl Leaves {
             tree: tree as u32,
         }
     }
-
-    /// For one plane of a block whose streams begin at `position`: the sum of all streams, and for
-    /// each bit j the sum of the streams of all leaves with that bit.
-    fn sums(&self, field: FieldBits, position: u64, total: &mut Plane, by_bit: &mut [Plane]) {
-        let mut counters = [Block::default(); BLOCK_WORDS];
-        for (counter, number) in counters.iter_mut().zip(position..) {
-            counter[..8].copy_from_slice(&number.to_le_bytes());
-            counter[8..12].copy_from_slice(&self.tree.to_le_bytes());
-        }
-        let mut stream = [Block::default(); BLOCK_WORDS];
-        // At level j a partial sum waits for its neighbour.
-        let mut waiting = [[0; BLOCK_WORDS]; MAX_BITS];
-        by_bit.iter_mut().for_each(|plane| plane.fill(0));
-        let missing = field.elements() - self.ciphers.len();
-        for (leaf, cipher) in self.ciphers.iter().enumerate() {
-            // Both slices have BLOCK_WORDS blocks.
-            let _ = cipher.encrypt_blocks_b2b(&counters, &mut stream);
-            for (word, block) in total.iter_mut().zip(&stream) {
-                *word = u128::from_le_bytes((*block).into());
-            }
-            carry(leaf + missing, total, &mut waiting, by_bit);
-        }
-        waiting.zeroize();
-        stream.iter_mut().for_each(|b| b.as_mut_slice().zeroize());
-    }
-}
-
-/// Adds the stream of leaf number `leaf`. After the last leaf `sum` is the sum of all.
-fn carry(leaf: usize, sum: &mut Plane, waiting: &mut [Plane], by_bit: &mut [Plane]) {
-    let ones = (leaf.trailing_ones() as usize).min(by_bit.len());
-    for (first, odd) in waiting.iter().zip(&mut *by_bit).take(ones) {
-        for ((sum, first), odd) in sum.iter_mut().zip(first).zip(odd) {
-            *odd ^= *sum;
-            *sum ^= first;
-        }
-    }
-    if ones < by_bit.len() {
-        waiting[ones] = *sum;
-    }
 }
 
 /// Where a block lies in the streams.
@@ -82,70 +44,154 @@ pub(super) struct Place {
     pub(super) position: u64,
     /// Planes of u: one for bits, f for elements of the field.
     pub(super) planes: usize,
+    /// Words of the block that are used.
+    pub(super) words: usize,
 }
 
-/// Who has all leaves: u (`planes` planes) and v (f planes) of one tree and block.
-pub(super) fn all_leaves(
-    leaves: &Leaves,
+/// Room for the sums of one tree and block, to be used for many.
+pub(super) struct Summation {
     field: FieldBits,
     place: Place,
-    u: &mut [u128],
-    v: &mut [u128],
-) {
-    fold(leaves, field, place, u, v, |_, _, _| ());
+    counters: [Block; BLOCK_WORDS],
+    streams: [[Block; BLOCK_WORDS]; 4],
+    sum: Plane,
+    /// At each level the sum that waits for its neighbour.
+    waiting: [Plane; MAX_BITS],
+    /// Plane by plane and bit by bit: the sum of the streams of all leaves with that bit.
+    by_bit: Vec<Plane>,
 }
 
-/// Who lacks leaf `delta`, and has the others in the order of x ⊕ `delta`: w (f planes) of one tree
-/// and block, after the peer's `correction` c (`planes` planes): Σ y·r_y + c·δ.
-pub(super) fn all_but_one(
-    leaves: &Leaves,
-    field: FieldBits,
-    place: Place,
-    delta: u8,
-    correction: &[u128],
-    w: &mut [u128],
-) {
-    let mut unused = Zeroizing::new([0; MAX_BITS * BLOCK_WORDS]);
-    let unused = &mut unused[..place.planes * BLOCK_WORDS];
-    fold(leaves, field, place, unused, w, |plane, bit, sum| {
-        let mask = bit_mask(delta, bit);
-        let correction = &correction[plane * BLOCK_WORDS..][..BLOCK_WORDS];
-        sum.iter_mut()
-            .zip(correction)
-            .for_each(|(sum, c)| *sum ^= c & mask);
-    });
-}
-
-/// Σ_j α^j·(sum of the streams with bit j, after `change(plane, j, sum)`), and the sum of all.
-fn fold(
-    leaves: &Leaves,
-    field: FieldBits,
-    place: Place,
-    total: &mut [u128],
-    weighted: &mut [u128],
-    change: impl Fn(usize, usize, &mut Plane),
-) {
-    let mut by_bit = Zeroizing::new([[[0; BLOCK_WORDS]; MAX_BITS]; MAX_BITS]);
-    let mut sum = Zeroizing::new([0; BLOCK_WORDS]);
-    for (plane, total) in total.chunks_exact_mut(BLOCK_WORDS).enumerate() {
-        let by_bit = &mut by_bit[plane][..field.get()];
-        let position = place.position + (plane * BLOCK_WORDS) as u64;
-        leaves.sums(field, position, &mut sum, by_bit);
-        total.copy_from_slice(&*sum);
-        for (bit, sum) in by_bit.iter_mut().enumerate() {
-            change(plane, bit, sum);
+impl Summation {
+    pub(super) fn new(field: FieldBits, place: Place) -> Self {
+        Self {
+            field,
+            place,
+            counters: Default::default(),
+            streams: Default::default(),
+            sum: [0; BLOCK_WORDS],
+            waiting: [[0; BLOCK_WORDS]; MAX_BITS],
+            by_bit: vec![[0; BLOCK_WORDS]; place.planes * field.get()],
         }
     }
-    weighted.fill(0);
-    field.horner(weighted, |bit, planes| {
-        let planes = planes.chunks_exact_mut(BLOCK_WORDS).take(place.planes);
-        for (plane, by_bit) in planes.zip(by_bit.iter()) {
-            plane
-                .iter_mut()
-                .zip(&by_bit[bit])
-                .for_each(|(p, s)| *p ^= s);
+
+    /// Who has all leaves: u (`planes` planes) and v (f planes) of one tree.
+    pub(super) fn all_leaves(&mut self, leaves: &Leaves, u: &mut [u128], v: &mut [u128]) {
+        for (plane, u) in u.chunks_exact_mut(BLOCK_WORDS).enumerate() {
+            self.add_streams(leaves, plane);
+            u.copy_from_slice(&self.sum);
         }
-    });
+        self.weigh(v);
+    }
+
+    /// Who lacks leaf `delta`, and has the others in the order of x ⊕ `delta`: w (f planes) of one
+    /// tree, after the peer's `correction` c (`planes` planes): Σ y·r_y + c·δ.
+    pub(super) fn all_but_one(
+        &mut self,
+        leaves: &Leaves,
+        delta: u8,
+        correction: &[u128],
+        w: &mut [u128],
+    ) {
+        for (plane, correction) in correction.chunks_exact(BLOCK_WORDS).enumerate() {
+            self.add_streams(leaves, plane);
+            for (bit, sum) in self.bits_of(plane).iter_mut().enumerate() {
+                let mask = bit_mask(delta, bit);
+                sum.iter_mut()
+                    .zip(correction)
+                    .for_each(|(s, c)| *s ^= c & mask);
+            }
+        }
+        self.weigh(w);
+    }
+
+    fn bits_of(&mut self, plane: usize) -> &mut [Plane] {
+        let bits = self.field.get();
+        &mut self.by_bit[plane * bits..][..bits]
+    }
+
+    /// For one plane: `sum` becomes the sum of all streams, `by_bit` that of those with each bit.
+    fn add_streams(&mut self, leaves: &Leaves, plane: usize) {
+        let words = self.place.words.min(BLOCK_WORDS);
+        let first = self.place.position + (plane * BLOCK_WORDS) as u64;
+        for (counter, number) in self.counters.iter_mut().zip(first..) {
+            counter[..8].copy_from_slice(&number.to_le_bytes());
+            counter[8..12].copy_from_slice(&leaves.tree.to_le_bytes());
+        }
+        self.bits_of(plane).iter_mut().for_each(|sum| sum.fill(0));
+        let missing = self.field.elements() - leaves.ciphers.len();
+        self.streams[0].iter_mut().for_each(|b| b.fill(0));
+        for four in 0..self.field.elements() / 4 {
+            for (n, stream) in self.streams.iter_mut().enumerate() {
+                if let Some(leaf) = (4 * four + n).checked_sub(missing) {
+                    // Both slices have the same length.
+                    let counters = &self.counters[..words];
+                    let _ = leaves.ciphers[leaf].encrypt_blocks_b2b(counters, &mut stream[..words]);
+                }
+            }
+            let (low, high) = self.by_bit[plane * self.field.get()..].split_at_mut(2);
+            add_four(&self.streams, words, &mut self.sum, low);
+            let high = &mut high[..self.field.get() - 2];
+            carry(four, words, &mut self.sum, &mut self.waiting, high);
+        }
+    }
+
+    /// Σ_j α^j·(sum of the streams with bit j).
+    fn weigh(&self, weighted: &mut [u128]) {
+        let bits = self.field.get();
+        weighted.fill(0);
+        self.field.horner(weighted, |bit, planes| {
+            let planes = planes.chunks_exact_mut(BLOCK_WORDS);
+            for (plane, by_bit) in planes.zip(self.by_bit.chunks_exact(bits)) {
+                plane
+                    .iter_mut()
+                    .zip(&by_bit[bit])
+                    .for_each(|(p, s)| *p ^= s);
+            }
+        });
+    }
+}
+
+/// The sum of four streams, and what they add to those with bit 0 and with bit 1.
+fn add_four(streams: &[[Block; BLOCK_WORDS]; 4], words: usize, sum: &mut Plane, low: &mut [Plane]) {
+    let (bit_0, bit_1) = low.split_at_mut(1);
+    let (bit_0, bit_1) = (&mut bit_0[0], &mut bit_1[0]);
+    for word in 0..words.min(BLOCK_WORDS) {
+        let read = |n: usize| u128::from_le_bytes(streams[n][word].into());
+        let (one, two, three) = (read(1), read(2), read(3));
+        bit_0[word] ^= one ^ three;
+        bit_1[word] ^= two ^ three;
+        sum[word] = read(0) ^ one ^ two ^ three;
+    }
+}
+
+/// Adds the sum of four number `four`. After the last one `sum` is the sum of all.
+fn carry(
+    four: usize,
+    words: usize,
+    sum: &mut Plane,
+    waiting: &mut [Plane; MAX_BITS],
+    by_bit: &mut [Plane],
+) {
+    let ones = (four.trailing_ones() as usize).min(by_bit.len());
+    for (first, odd) in waiting.iter().zip(&mut *by_bit).take(ones) {
+        for ((sum, first), odd) in sum.iter_mut().zip(first).zip(odd).take(words) {
+            *odd ^= *sum;
+            *sum ^= first;
+        }
+    }
+    if ones < by_bit.len() {
+        waiting[ones] = *sum;
+    }
+}
+
+impl Drop for Summation {
+    fn drop(&mut self) {
+        let blocks = self.streams.iter_mut().flatten();
+        blocks.for_each(|block| block.as_mut_slice().zeroize());
+        self.sum.zeroize();
+        self.waiting.zeroize();
+        self.by_bit.zeroize();
+    }
 }
 
 #[cfg(test)]
@@ -188,25 +234,20 @@ mod tests {
                 let place = Place {
                     position: 1000,
                     planes,
+                    words: BLOCK_WORDS,
                 };
+                let mut room = Summation::new(field, place);
                 let size = planes * BLOCK_WORDS;
                 let streams: Vec<_> = keys
                     .iter()
                     .map(|k| read(&stream(*k, 3, 1000, size), BLOCK_WORDS))
                     .collect();
                 let (mut u, mut v) = (vec![0; size], vec![0; field.get() * BLOCK_WORDS]);
-                all_leaves(&Leaves::new(3, &keys), field, place, &mut u, &mut v);
+                room.all_leaves(&Leaves::new(3, &keys), &mut u, &mut v);
                 let correction: Vec<u128> =
                     (0..size as u128).map(|n| (n << 64) | (n * 31)).collect();
                 let mut w = v.clone();
-                all_but_one(
-                    &Leaves::new(3, &relative),
-                    field,
-                    place,
-                    delta,
-                    &correction,
-                    &mut w,
-                );
+                room.all_but_one(&Leaves::new(3, &relative), delta, &correction, &mut w);
                 let [u, v, w, c] = [&u, &v, &w, &correction].map(|p| read(p, BLOCK_WORDS));
                 for row in 0..BLOCK_WORDS * 128 {
                     let sum = streams.iter().fold(0, |sum, r| sum ^ r[row]);
