@@ -19,6 +19,8 @@
 //! | what moves the messages | `serve.rs`, `ask.rs` |
 
 mod ask;
+#[cfg(test)]
+mod cheat_tests;
 mod evaluate;
 #[cfg(test)]
 mod job_tests;

@@ -20,7 +20,7 @@ fn kinds() -> Vec<ColumnKind> {
     vec![number, number, number, indicator, indicator, indicator]
 }
 
-fn domain() -> Domain {
+pub(super) fn domain() -> Domain {
     let number = Span::Between { low: 0, high: 1024 };
     Domain::new(vec![(3, number), (3, Span::OneHot)]).unwrap()
 }
@@ -78,7 +78,7 @@ pub(super) fn pair(resolution: Resolution, hidden: Vec<usize>, rows: usize, seed
 
 impl Pair {
     /// What U knows of the scores: the constant and the published columns.
-    fn known(&self, weights: &Weights) -> Zeroizing<Vec<u32>> {
+    pub(super) fn known(&self, weights: &Weights) -> Zeroizing<Vec<u32>> {
         let rows = self.grid.0.chunks_exact(6);
         let known = rows.map(|row| {
             let open = (0..6).filter(|column| !self.shape.hidden.contains(column));

@@ -38,15 +38,15 @@ pub(super) struct UserReady {
 
 /// After R3.
 pub(super) struct UserAsked {
-    places: Zeroizing<Vec<u8>>,
-    indices: ChosenIndices,
-    payload: RandomBits,
+    pub(super) places: Zeroizing<Vec<u8>>,
+    pub(super) indices: ChosenIndices,
+    pub(super) payload: RandomBits,
 }
 
 /// After R5.
 pub(super) struct UserChosen {
-    symbols: Zeroizing<Vec<u16>>,
-    payload: ChosenBits,
+    pub(super) symbols: Zeroizing<Vec<u16>>,
+    pub(super) payload: ChosenBits,
 }
 
 impl UserSession {

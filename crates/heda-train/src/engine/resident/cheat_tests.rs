@@ -1,0 +1,341 @@
+//! Parties that cheat, and what each party sees: every strategy here is run against the real steps.
+
+use super::provider::{ProviderAnswered, ProviderReady};
+use super::rows::{Batch, Rows};
+use super::shape::Shape;
+use super::tests::{Pair, domain, pair};
+use super::user::{UserAsked, UserChosen, UserReady, whole_sums};
+use super::{StepError, symbols};
+use heda_crypto::random::Randomness;
+use heda_crypto::transfer::TransferError;
+use heda_learn::loss::LossKind;
+use heda_learn::resident::{CodeTable, Resolution, Weights};
+use rand_core::Rng;
+use zeroize::Zeroizing;
+
+const ROWS: usize = 600;
+const ALL: [usize; 6] = [0, 1, 2, 3, 4, 5];
+
+fn resolution(code_bits: u32) -> Resolution {
+    Resolution::new(10, 2, 6, code_bits, 4).unwrap()
+}
+
+/// Rows that are all alike.
+fn constant_rows(shape: &Shape, row: [u32; 6], label: u32) -> Rows {
+    Rows::new(shape, row.repeat(ROWS), vec![label; ROWS])
+}
+
+/// One gradient's states and messages up to R2.
+fn begun(pair: &mut Pair, batch: Batch<'_>, seed: u64) -> (UserReady, ProviderReady, Vec<u8>) {
+    let mut user_rng = Randomness::seeded(seed).fork("places", 0).unwrap();
+    let mut rng = Randomness::seeded(seed).fork("trees", 0).unwrap();
+    let shape = pair.shape.clone();
+    let (ahead, user) = pair
+        .user
+        .ahead(&shape, batch.count(), &mut user_rng)
+        .unwrap();
+    let ready = pair.provider.ready(&shape, batch, &ahead, &mut rng);
+    let (columns, provider) = ready.unwrap();
+    let user = user.open(&shape, batch.count(), &columns).unwrap();
+    (user, provider, columns)
+}
+
+/// How far the share of ones is from a half, in standard deviations.
+fn bias(bytes: impl Iterator<Item = u8>) -> f64 {
+    let (mut ones, mut bits) = (0u64, 0u64);
+    for byte in bytes {
+        ones += u64::from(byte.count_ones());
+        bits += 8;
+    }
+    (ones as f64 - bits as f64 / 2.0).abs() / (bits as f64 / 4.0).sqrt()
+}
+
+fn assert_fair(what: &str, bytes: &[u8]) {
+    assert!(bytes.len() > 50, "{what}: too little to tell");
+    let off = bias(bytes.iter().copied());
+    assert!(off < 5.0, "{what}: {off} standard deviations from fair");
+    // The same in every place of a byte, so that no single bit is constant.
+    for bit in 0..8 {
+        let ones = bytes.iter().filter(|byte| *byte >> bit & 1 == 1).count() as f64;
+        let (mean, spread) = (bytes.len() as f64 / 2.0, (bytes.len() as f64 / 4.0).sqrt());
+        assert!((ones - mean).abs() < 5.5 * spread, "{what}: bit {bit}");
+    }
+}
+
+/// U's symbols as bytes, full ones only if a symbol has eight bits.
+fn symbol_bytes(symbols: &[u16], code_bits: u32) -> Vec<u8> {
+    let bits: Vec<u8> = symbols
+        .iter()
+        .flat_map(|symbol| (0..code_bits).map(move |level| (symbol >> level & 1) as u8))
+        .collect();
+    bits.chunks_exact(8)
+        .map(|bits| bits.iter().rev().fold(0, |byte, bit| byte << 1 | bit))
+        .collect()
+}
+
+/// All rows alike, at either end of what a row may hold: what U receives before Q, and what it
+/// reads in R4 and opens in R6, is uniform. Without σ the symbols would all be one code.
+#[test]
+fn what_the_data_user_sees_before_q_is_uniform() {
+    for (code_bits, row, label) in [(1, [0; 6], 0), (8, [1024, 1024, 1024, 1024, 0, 0], 1)] {
+        let mut pair = pair(resolution(code_bits), ALL.to_vec(), ROWS, 31);
+        let shape = pair.shape.clone();
+        let rows = constant_rows(&shape, row, label);
+        let batch = rows.batch(0..ROWS, 1);
+        let table = CodeTable::new(LossKind::Logistic, shape.resolution);
+        let (user, provider, columns) = begun(&mut pair, batch, 1);
+        assert_fair("R1 and R2", &columns);
+        let beta = [0.0, 9.0, 0.0, 0.0, 0.0, 0.0, 0.0];
+        let weights = Weights::new(&beta, &domain(), shape.resolution).unwrap();
+        let known = Zeroizing::new(vec![weights.constant as u32; ROWS]);
+        let (question, user) = user.ask(&shape, &weights, known).unwrap();
+        let mut rng = Randomness::seeded(2).fork("coins", 0).unwrap();
+        let answered = provider.answer(&shape, &table, batch, &question, &mut rng);
+        let (message, provider) = answered.unwrap();
+        assert_fair("R4", &message);
+        let (choices, user) = user.choose(&shape, &message).unwrap();
+        assert_fair("symbols", &symbol_bytes(&user.symbols, code_bits));
+        let sum = provider.sum(&shape, &table, batch, &choices).unwrap();
+        let payload = sum.send(&shape, &[0; 7]);
+        let [words, _] = shape.payload_bytes(ROWS);
+        assert_fair("R6", &payload[..words]);
+    }
+}
+
+/// Whatever β is, what P receives is uniform: turns, corrections of indices, choices.
+#[test]
+fn what_the_provider_sees_is_uniform() {
+    for beta in [[0.0; 7], [3.0, 12.0, -12.0, 1.0, 0.0, 0.0, 0.0]] {
+        let (mut turns, mut indices, mut choices) = (Vec::new(), Vec::new(), Vec::new());
+        let mut pair = pair(resolution(2), ALL.to_vec(), ROWS, 41);
+        let shape = pair.shape.clone();
+        let rows = constant_rows(&shape, [512, 0, 1024, 0, 0, 1024], 0);
+        let batch = rows.batch(0..ROWS, 1);
+        let table = CodeTable::new(LossKind::Logistic, shape.resolution);
+        let weights = Weights::new(&beta, &domain(), shape.resolution).unwrap();
+        for seed in 0..50 {
+            let (user, provider, _) = begun(&mut pair, batch, seed);
+            let known = Zeroizing::new(vec![weights.constant as u32; ROWS]);
+            let (question, user) = user.ask(&shape, &weights, known).unwrap();
+            let [first, _] = shape.question_bytes(ROWS);
+            turns.extend(&question[..first - 1]);
+            indices.extend(&question[first..]);
+            let mut rng = Randomness::seeded(seed).fork("coins", 0).unwrap();
+            let answered = provider.answer(&shape, &table, batch, &question, &mut rng);
+            let (symbols, _) = answered.unwrap();
+            choices.extend(user.choose(&shape, &symbols).unwrap().0);
+        }
+        assert_fair("turns", &turns);
+        assert_fair("indices", &indices);
+        assert_fair("choices", &choices);
+    }
+}
+
+/// How a data user may deviate in R3 and R5.
+#[derive(Debug, Clone, Copy)]
+enum Strategy {
+    Honest,
+    /// Reads places of its own choice.
+    Places,
+    /// Chooses bits of its own.
+    Bits,
+    /// Both.
+    Everything,
+}
+
+fn random_bytes(count: usize, modulus: u8, seed: u64) -> Zeroizing<Vec<u8>> {
+    let mut rng = Randomness::seeded(seed).fork("cheat", 0).unwrap();
+    let mut bytes = Zeroizing::new(vec![0; count]);
+    rng.fill_bytes(&mut bytes);
+    bytes.iter_mut().for_each(|byte| *byte %= modulus);
+    bytes
+}
+
+/// R3 with arbitrary places.
+fn ask(ready: UserReady, shape: &Shape, weights: &Weights, any: bool) -> (Vec<u8>, UserAsked) {
+    let rows = ready.indices.count();
+    let known = Zeroizing::new(vec![weights.constant as u32; rows]);
+    if !any {
+        return ready.ask(shape, weights, known).unwrap();
+    }
+    let (mut message, _) = ready.columns.shares(shape, weights, known);
+    let places = random_bytes(rows, 64, 5);
+    let (corrections, indices) = ready.indices.correct(&places).unwrap();
+    message.extend(corrections.to_bytes());
+    let payload = ready.payload;
+    (
+        message,
+        UserAsked {
+            places,
+            indices,
+            payload,
+        },
+    )
+}
+
+/// R5 with arbitrary bits.
+fn choose(asked: UserAsked, shape: &Shape, message: &[u8], any: bool) -> (Vec<u8>, UserChosen) {
+    if !any {
+        return asked.choose(shape, message).unwrap();
+    }
+    let (k, b) = (shape.resolution.index_bits(), shape.resolution.code_bits());
+    let read = symbols::read(message, k, b, &asked.places, asked.indices).unwrap();
+    let random = random_bytes(read.len(), 1 << b, 6);
+    let symbols: Zeroizing<Vec<u16>> =
+        Zeroizing::new(random.iter().map(|byte| u16::from(*byte)).collect());
+    let bits: Vec<bool> = symbols
+        .iter()
+        .flat_map(|symbol| (0..b).map(move |level| symbol >> level & 1 == 1))
+        .collect();
+    let (corrections, payload) = asked.payload.correct(&bits).unwrap();
+    (corrections.to_bytes(), UserChosen { symbols, payload })
+}
+
+/// Whole sums over a table, with the same coins of both parties whatever the table is.
+fn sums(rows: &[([u32; 6], u32)], strategy: Strategy) -> Vec<i64> {
+    let mut pair = pair(resolution(2), ALL.to_vec(), 1, 77);
+    let shape = pair.shape.clone();
+    let grid = rows.iter().flat_map(|(row, _)| *row).collect();
+    let labels = rows.iter().map(|(_, label)| *label).collect();
+    let own = Rows::new(&shape, grid, labels);
+    let batch = own.batch(0..rows.len(), 1);
+    let table = CodeTable::new(LossKind::Logistic, shape.resolution);
+    let beta = [0.4, 3.0, -5.0, 1.0, 0.5, -0.5, 2.0];
+    let weights = Weights::new(&beta, &domain(), shape.resolution).unwrap();
+    let (user, provider, _) = begun(&mut pair, batch, 9);
+    let places = matches!(strategy, Strategy::Places | Strategy::Everything);
+    let bits = matches!(strategy, Strategy::Bits | Strategy::Everything);
+    let (question, user) = ask(user, &shape, &weights, places);
+    let mut rng = Randomness::seeded(9).fork("coins", 0).unwrap();
+    let answered: Result<(Vec<u8>, ProviderAnswered), StepError> =
+        provider.answer(&shape, &table, batch, &question, &mut rng);
+    let (message, provider) = answered.unwrap();
+    let (choices, user) = choose(user, &shape, &message, bits);
+    let sum = provider.sum(&shape, &table, batch, &choices).unwrap();
+    let payload = sum.send(&shape, &[0; 7]);
+    whole_sums(&shape, &[user.sum(&shape, &payload).unwrap()])
+}
+
+/// Two tables that differ in one row: for every strategy the sums differ by that row's old and new
+/// part alone, each with a weight between the least and the greatest derivative. The weight of row
+/// i is a function of row i, U's messages and P's coins.
+#[test]
+fn a_changed_row_changes_its_own_part_only_whatever_the_data_user_sends() {
+    let common: Vec<([u32; 6], u32)> = (0..40u32)
+        .map(|n| ([n * 25, 1024 - n * 20, n * n % 1025, 0, 1024, 0], n % 2))
+        .collect();
+    let old = ([1000, 3, 700, 1024, 0, 0], 1);
+    let new = ([7, 900, 11, 0, 0, 1024], 0);
+    for strategy in [
+        Strategy::Honest,
+        Strategy::Places,
+        Strategy::Bits,
+        Strategy::Everything,
+    ] {
+        let with = |row| {
+            let mut rows = common.clone();
+            rows.insert(17, row);
+            sums(&rows, strategy)
+        };
+        let apart: Vec<i64> = with(new)
+            .iter()
+            .zip(with(old))
+            .map(|(new, old)| new - old)
+            .collect();
+        let part = |(row, label): ([u32; 6], u32), code: i64| -> Vec<i64> {
+            let weight = code - 3 * i64::from(label);
+            let columns = std::iter::once(1024).chain(row);
+            columns.map(|value| weight * i64::from(value)).collect()
+        };
+        let explained = (0..4).any(|a| {
+            (0..4).any(|b| {
+                let (new, old) = (part(new, a), part(old, b));
+                let difference = new.iter().zip(&old).map(|(new, old)| new - old);
+                difference.eq(apart.iter().copied())
+            })
+        });
+        assert!(explained, "{strategy:?}: {apart:?}");
+    }
+}
+
+/// A request that was tampered with is refused before anything leaves, and nothing is answered
+/// after it; one that was answered is not answered again.
+#[test]
+fn inconsistent_and_repeated_requests_end_the_session() {
+    let rows = 50;
+    let mut rng = Randomness::seeded(4).fork("rng", 0).unwrap();
+    let cheat = |change: fn(&mut Vec<u8>)| {
+        let mut pair = pair(resolution(1), ALL.to_vec(), rows, 51);
+        let shape = pair.shape.clone();
+        let mut rng = Randomness::seeded(4).fork("ahead", 0).unwrap();
+        let (mut ahead, _) = pair.user.ahead(&shape, rows, &mut rng).unwrap();
+        change(&mut ahead);
+        (pair, ahead)
+    };
+    let changes: [fn(&mut Vec<u8>); 3] = [
+        |ahead| ahead[40] ^= 1,
+        |ahead| ahead[400] ^= 0x80,
+        |ahead| {
+            let middle = ahead.len() / 2;
+            ahead[middle] ^= 4;
+        },
+    ];
+    for change in changes {
+        let (mut pair, ahead) = cheat(change);
+        let shape = pair.shape.clone();
+        let batch = pair.rows.batch(0..rows, 1);
+        let failed = pair.provider.ready(&shape, batch, &ahead, &mut rng);
+        let Err(StepError::Transfer(error)) = failed else {
+            panic!("a tampered request was answered");
+        };
+        assert!(error.is_cheating(), "{error}");
+        let (honest, _) = pair.user.ahead(&shape, rows, &mut rng).unwrap();
+        let again = pair.provider.ready(&shape, batch, &honest, &mut rng);
+        assert!(matches!(
+            again.err(),
+            Some(StepError::Transfer(TransferError::Poisoned))
+        ));
+    }
+    let (mut pair, ahead) = cheat(|_| {});
+    let shape = pair.shape.clone();
+    let batch = pair.rows.batch(0..rows, 1);
+    assert!(pair.provider.ready(&shape, batch, &ahead, &mut rng).is_ok());
+    let again = pair.provider.ready(&shape, batch, &ahead, &mut rng);
+    assert!(matches!(
+        again.err(),
+        Some(StepError::Transfer(TransferError::OutOfStep { .. }))
+    ));
+    let short = pair.provider.ready(&shape, batch, &ahead[1..], &mut rng);
+    assert!(matches!(short.err(), Some(StepError::Length { .. })));
+}
+
+/// A provider sends noise in place of every message: the data user goes on to the end, and its own
+/// messages have the lengths that they always have.
+#[test]
+fn garbage_of_a_provider_draws_no_reaction() {
+    let rows = 64;
+    let noise = |count: usize, seed: u64| random_bytes(count, u8::MAX, seed).to_vec();
+    let mut pair = pair(resolution(3), ALL.to_vec(), rows, 61);
+    let shape = pair.shape.clone();
+    let beta = [0.4, 3.0, -5.0, 1.0, 0.5, -0.5, 2.0];
+    let weights = Weights::new(&beta, &domain(), shape.resolution).unwrap();
+    let mut rng = Randomness::seeded(4).fork("rng", 0).unwrap();
+    for seed in 0..20 {
+        let (ahead, user) = pair.user.ahead(&shape, rows, &mut rng).unwrap();
+        let expected: usize = shape.ahead_bytes(rows).unwrap().iter().sum();
+        assert_eq!(ahead.len(), expected);
+        let columns = noise(shape.column_bytes(rows).iter().sum(), seed);
+        let user = user.open(&shape, rows, &columns).unwrap();
+        let known = pair.known(&weights);
+        let (question, user) = user.ask(&shape, &weights, known).unwrap();
+        assert_eq!(
+            question.len(),
+            shape.question_bytes(rows).iter().sum::<usize>()
+        );
+        let symbols = noise(shape.symbol_bytes(rows), seed + 100);
+        let (choices, user) = user.choose(&shape, &symbols).unwrap();
+        assert_eq!(choices.len(), shape.choice_bytes(rows));
+        let payload = noise(shape.payload_bytes(rows).iter().sum(), seed + 200);
+        assert_eq!(user.sum(&shape, &payload).unwrap().len(), 7);
+    }
+}
