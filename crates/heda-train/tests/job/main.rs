@@ -52,6 +52,8 @@ fn rows(count: usize, classes: &[&str], seed: u64) -> Dataset {
 }
 
 const TWO: [&str; 2] = ["no", "yes"];
+/// Engines that do the same jobs.
+const ENGINES: [Engine; 2] = [Engine::Lookup, Engine::Resident];
 
 fn spec(classes: &[&str], settings: Settings) -> JobSpec {
     let positives = match classes.len() {
@@ -120,7 +122,14 @@ impl Observer for StopAfter {
 
 #[test]
 fn a_resumed_run_ends_where_the_uninterrupted_one_does() {
-    let spec = spec(&TWO, lbfgs(8));
+    ENGINES.into_iter().for_each(resume);
+}
+
+fn resume(engine: Engine) {
+    let spec = JobSpec {
+        engine,
+        ..spec(&TWO, lbfgs(8))
+    };
     let whole = run_with(&spec, two_parts(), &mut Quiet, None).unwrap();
     // After the split and three iterations.
     let mut observer = StopAfter {
@@ -170,8 +179,18 @@ fn a_checkpoint_of_other_settings_is_refused_with_the_remedy() {
 
 #[test]
 fn an_evaluation_that_is_done_is_not_asked_for_again() {
+    ask_for_evaluations_once(Engine::Lookup, 0x26, 0);
+    // The same message ends a gradient there.
+    ask_for_evaluations_once(Engine::Resident, 0x36, 6);
+}
+
+/// `tag` is the last message of an evaluation, and of so many gradients of the whole run.
+fn ask_for_evaluations_once(engine: Engine, tag: u8, gradients: usize) {
     const THREE: [&str; 3] = ["low", "middle", "high"];
-    let spec = spec(&THREE, lbfgs(2));
+    let spec = JobSpec {
+        engine,
+        ..spec(&THREE, lbfgs(2))
+    };
     let randomness = Randomness::seeded(6);
     let run = |observer: &mut dyn Observer, resume| {
         let parts = vec![rows(150, &THREE, 1), rows(150, &THREE, 2)];
@@ -192,9 +211,9 @@ fn an_evaluation_that_is_done_is_not_asked_for_again() {
     let resumed = run(&mut Quiet, Some(checkpoint)).unwrap().outcome;
     let counts = |outcome: &Outcome| {
         let messages = outcome.providers[0].view.iter();
-        messages.filter(|message| message.tag == 0x26).count()
+        messages.filter(|message| message.tag == tag).count()
     };
-    assert_eq!((counts(&whole), counts(&resumed)), (3, 2));
+    assert_eq!((counts(&whole), counts(&resumed)), (3 + gradients, 2));
     for (whole, resumed) in whole.fits.iter().zip(&resumed.fits) {
         assert_eq!(whole.histogram, resumed.histogram);
     }
@@ -313,8 +332,13 @@ fn a_chosen_split_is_kept_before_anyone_hears_it_and_not_chosen_again() {
 
 #[test]
 fn several_classes_are_told_apart_one_against_the_rest() {
+    ENGINES.into_iter().for_each(tell_classes_apart);
+}
+
+fn tell_classes_apart(engine: Engine) {
     const THREE: [&str; 3] = ["low", "middle", "high"];
     let spec = JobSpec {
+        engine,
         choice: Choice::Best(2),
         spending: None,
         ..spec(&THREE, lbfgs(12))
@@ -337,6 +361,10 @@ fn several_classes_are_told_apart_one_against_the_rest() {
 
 #[test]
 fn every_loss_and_optimiser_trains() {
+    ENGINES.into_iter().for_each(train_every_loss);
+}
+
+fn train_every_loss(engine: Engine) {
     for loss in [LossKind::Logistic, LossKind::SquaredHinge, LossKind::Ridge] {
         let rate = safe_rate(loss, 2, 0.01);
         let descent = Method::Descent {
@@ -355,6 +383,7 @@ fn every_loss_and_optimiser_trains() {
             };
             let base = spec(&TWO, settings);
             let spec = JobSpec {
+                engine,
                 loss,
                 choice: Choice::Best(2),
                 spending: None,
@@ -367,7 +396,8 @@ fn every_loss_and_optimiser_trains() {
                 .unwrap()
                 .confusion()
                 .accuracy();
-            assert!(accuracy.unwrap() > 0.75, "{loss} {method:?}: {accuracy:?}");
+            let accuracy = accuracy.unwrap();
+            assert!(accuracy > 0.75, "{engine} {loss} {method:?}: {accuracy}");
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The data user's side of the conversation: moves messages between channels and the steps.
 
+use super::shape::{Shape, TreeNumbers};
 use super::user::{UserAhead, UserSession, whole_sums};
-use super::{count_shape, evaluate, lanes, next_batch, shape::Shape, tag, training_shape};
+use super::{count_shape, evaluate, lanes, next_batch, tag, training_shape};
 use crate::engine::{GradientAsk, Joined, Part, Terms, UserEngine};
 use crate::error::JobError;
 use crate::histogram::Histogram;
@@ -131,11 +132,11 @@ impl Remote {
         &mut self,
         shape: &Shape,
         batch: Batch,
-        iteration: u32,
+        numbers: TreeNumbers,
     ) -> Result<UserAhead, RemoteError> {
-        let mut rng = self.randomness.fork("resident places", iteration.into())?;
+        let mut rng = self.randomness.fork("resident places", numbers.first())?;
         let rows = batch.share(self.part.rows).len();
-        let (message, ahead) = self.session.ahead(shape, rows, &mut rng)?;
+        let (message, ahead) = self.session.ahead(shape, rows, numbers, &mut rng)?;
         self.channel.send(tag::AHEAD, &message)?;
         Ok(ahead)
     }
@@ -145,16 +146,19 @@ impl Remote {
         let (shape, batch) = (round.shape, round.batch);
         let rows = batch.share(self.part.rows).len();
         // R1 and R2 may have been asked for ahead; if it was for other rows, they are forgotten.
-        let mut made = None;
+        let (mut made, mut again) = (None, false);
         if let Some((made_for, ahead)) = self.pending.take() {
             let columns = self.receive_columns(shape, made_for)?;
-            made = (made_for == batch).then_some((ahead, columns));
+            again = made_for != batch;
+            made = (!again).then_some((ahead, columns));
         }
         round.command.send(&mut self.channel)?;
         let (ahead, columns) = match made {
             Some(made) => made,
             None => {
-                let ahead = self.send_ahead(shape, batch, round.iteration)?;
+                let iteration = round.iteration;
+                let numbers = TreeNumbers::Gradient { iteration, again };
+                let ahead = self.send_ahead(shape, batch, numbers)?;
                 (ahead, self.receive_columns(shape, batch)?)
             }
         };
@@ -172,7 +176,9 @@ impl Remote {
         self.channel.send(tag::CHOICES, &choices)?;
         if round.goes_on {
             let next = next_batch(batch);
-            let ahead = self.send_ahead(shape, next, round.iteration + 1)?;
+            let (iteration, again) = (round.iteration + 1, false);
+            let numbers = TreeNumbers::Gradient { iteration, again };
+            let ahead = self.send_ahead(shape, next, numbers)?;
             self.pending = Some((next, ahead));
         }
         // R6, R7
@@ -223,7 +229,8 @@ impl Remote {
         let mut rng = self.randomness.fork("resident held-out", class.into())?;
         Command::Evaluate { class }.send(&mut self.channel)?;
         // E1
-        let (message, ahead) = self.session.ahead(shape, rows, &mut rng)?;
+        let numbers = TreeNumbers::Evaluation { class };
+        let (message, ahead) = self.session.ahead(shape, rows, numbers, &mut rng)?;
         self.channel.send(tag::AHEAD, &message)?;
         let length = shape.column_bytes(rows).iter().sum();
         let columns = self.channel.receive(tag::COLUMNS, length)?;

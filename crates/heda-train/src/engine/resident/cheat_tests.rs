@@ -3,7 +3,7 @@
 use super::provider::{ProviderAnswered, ProviderReady};
 use super::rows::{Batch, Rows};
 use super::shape::Shape;
-use super::tests::{Pair, domain, pair};
+use super::tests::{FIRST, Pair, domain, pair};
 use super::user::{UserAsked, UserChosen, UserReady, whole_sums};
 use super::{StepError, symbols};
 use heda_crypto::random::Randomness;
@@ -32,9 +32,9 @@ fn begun(pair: &mut Pair, batch: Batch<'_>, seed: u64) -> (UserReady, ProviderRe
     let shape = pair.shape.clone();
     let (ahead, user) = pair
         .user
-        .ahead(&shape, batch.count(), &mut user_rng)
+        .ahead(&shape, batch.count(), FIRST, &mut user_rng)
         .unwrap();
-    let ready = pair.provider.ready(&shape, batch, &ahead, &mut rng);
+    let ready = pair.provider.ready(&shape, batch, &ahead, FIRST, &mut rng);
     let (columns, provider) = ready.unwrap();
     let user = user.open(&shape, batch.count(), &columns).unwrap();
     (user, provider, columns)
@@ -268,7 +268,7 @@ fn inconsistent_and_repeated_requests_end_the_session() {
         let mut pair = pair(resolution(1), ALL.to_vec(), rows, 51);
         let shape = pair.shape.clone();
         let mut rng = Randomness::seeded(4).fork("ahead", 0).unwrap();
-        let (mut ahead, _) = pair.user.ahead(&shape, rows, &mut rng).unwrap();
+        let (mut ahead, _) = pair.user.ahead(&shape, rows, FIRST, &mut rng).unwrap();
         change(&mut ahead);
         (pair, ahead)
     };
@@ -284,13 +284,13 @@ fn inconsistent_and_repeated_requests_end_the_session() {
         let (mut pair, ahead) = cheat(change);
         let shape = pair.shape.clone();
         let batch = pair.rows.batch(0..rows, 1);
-        let failed = pair.provider.ready(&shape, batch, &ahead, &mut rng);
+        let failed = pair.provider.ready(&shape, batch, &ahead, FIRST, &mut rng);
         let Err(StepError::Transfer(error)) = failed else {
             panic!("a tampered request was answered");
         };
         assert!(error.is_cheating(), "{error}");
-        let (honest, _) = pair.user.ahead(&shape, rows, &mut rng).unwrap();
-        let again = pair.provider.ready(&shape, batch, &honest, &mut rng);
+        let (honest, _) = pair.user.ahead(&shape, rows, FIRST, &mut rng).unwrap();
+        let again = pair.provider.ready(&shape, batch, &honest, FIRST, &mut rng);
         assert!(matches!(
             again.err(),
             Some(StepError::Transfer(TransferError::Poisoned))
@@ -299,13 +299,19 @@ fn inconsistent_and_repeated_requests_end_the_session() {
     let (mut pair, ahead) = cheat(|_| {});
     let shape = pair.shape.clone();
     let batch = pair.rows.batch(0..rows, 1);
-    assert!(pair.provider.ready(&shape, batch, &ahead, &mut rng).is_ok());
-    let again = pair.provider.ready(&shape, batch, &ahead, &mut rng);
+    assert!(
+        pair.provider
+            .ready(&shape, batch, &ahead, FIRST, &mut rng)
+            .is_ok()
+    );
+    let again = pair.provider.ready(&shape, batch, &ahead, FIRST, &mut rng);
     assert!(matches!(
         again.err(),
         Some(StepError::Transfer(TransferError::OutOfStep { .. }))
     ));
-    let short = pair.provider.ready(&shape, batch, &ahead[1..], &mut rng);
+    let short = pair
+        .provider
+        .ready(&shape, batch, &ahead[1..], FIRST, &mut rng);
     assert!(matches!(short.err(), Some(StepError::Length { .. })));
 }
 
@@ -321,7 +327,7 @@ fn garbage_of_a_provider_draws_no_reaction() {
     let weights = Weights::new(&beta, &domain(), shape.resolution).unwrap();
     let mut rng = Randomness::seeded(4).fork("rng", 0).unwrap();
     for seed in 0..20 {
-        let (ahead, user) = pair.user.ahead(&shape, rows, &mut rng).unwrap();
+        let (ahead, user) = pair.user.ahead(&shape, rows, FIRST, &mut rng).unwrap();
         let expected: usize = shape.ahead_bytes(rows).unwrap().iter().sum();
         assert_eq!(ahead.len(), expected);
         let columns = noise(shape.column_bytes(rows).iter().sum(), seed);

@@ -3,7 +3,7 @@
 
 use super::rows::Batch;
 use super::scores::SentColumns;
-use super::shape::Shape;
+use super::shape::{Shape, TreeNumbers};
 use super::symbols::RowSecrets;
 use super::{StepError, exactly, parts, payload, symbols};
 use heda_crypto::transfer::{
@@ -17,7 +17,6 @@ use zeroize::Zeroizing;
 /// What a provider keeps from gradient to gradient.
 pub(super) struct ProviderSession {
     sender: Sender,
-    next_tree: u64,
 }
 
 /// Before β is known: trees offered, columns sent.
@@ -46,10 +45,7 @@ pub(super) struct ProviderSum {
 impl ProviderSession {
     /// After the setup S of the transfers.
     pub(super) fn new(sender: Sender) -> Self {
-        Self {
-            sender,
-            next_tree: 0,
-        }
+        Self { sender }
     }
 
     /// R1 and R2: checks U's requests, offers trees, and sends the columns under them. A request
@@ -59,6 +55,7 @@ impl ProviderSession {
         shape: &Shape,
         batch: Batch<'_>,
         ahead: &[u8],
+        trees: TreeNumbers,
         rng: &mut R,
     ) -> Result<(Vec<u8>, ProviderReady), StepError> {
         let rows = batch.count();
@@ -72,16 +69,15 @@ impl ProviderSession {
         let bits = self.sender.accept_bits(&bits)?;
         let indices = self.sender.accept_indices(&indices)?;
         let (for_trees, payload) = bits.split(tree_bits)?;
-        let trees: Vec<Tree> = (0..shape.trees() as u64)
+        let grown: Vec<Tree> = (0..shape.trees() as u64)
             .map(|number| {
-                let label = self.sender.tree_label(self.next_tree + number);
+                let label = self.sender.tree_label(trees.first() + number);
                 let seed = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
                 Tree::grow(&label, seed, DIGIT_BITS)
             })
             .collect();
-        self.next_tree += shape.trees() as u64;
-        let mut message = for_trees.offer_trees(&choices, &trees)?.to_bytes();
-        let columns = SentColumns::send(shape, &trees, batch, &mut message);
+        let mut message = for_trees.offer_trees(&choices, &grown)?.to_bytes();
+        let columns = SentColumns::send(shape, &grown, batch, &mut message);
         Ok((
             message,
             ProviderReady {

@@ -3,7 +3,7 @@
 use super::evaluate;
 use super::provider::{ProviderReady, ProviderSession};
 use super::rows::Rows;
-use super::shape::Shape;
+use super::shape::{Shape, TreeNumbers};
 use super::{count_shape, tag, training_shape};
 use crate::engine::{ProviderEngine, ProviderRows, Question, Terms};
 use crate::error::{PeerProblem, ServeError};
@@ -74,13 +74,15 @@ impl ResidentProvider {
         &mut self,
         channel: &mut Channel,
         batch: Batch,
-        iteration: u32,
+        numbers: TreeNumbers,
     ) -> Result<ProviderReady, ServeError> {
         let rows = self.rows.batch(batch.share(self.rows.count()), 0);
         let length = self.shape.ahead_bytes(rows.count())?.iter().sum();
         let ahead = channel.receive(tag::AHEAD, length)?;
-        let mut rng = self.randomness.fork("resident trees", iteration.into())?;
-        let (columns, ready) = self.session.ready(&self.shape, rows, &ahead, &mut rng)?;
+        let mut rng = self.randomness.fork("resident trees", numbers.first())?;
+        let (columns, ready) = self
+            .session
+            .ready(&self.shape, rows, &ahead, numbers, &mut rng)?;
         channel.send(tag::COLUMNS, &columns)?;
         Ok(ready)
     }
@@ -110,7 +112,11 @@ impl ProviderEngine for ResidentProvider {
         let shape = self.shape_for(ask.fraction_bits, share.len())?;
         let ready = match self.ready.take() {
             Some((batch, ready)) if batch == ask.batch => ready,
-            _ => self.prepare(channel, ask.batch, ask.iteration)?,
+            other => {
+                let (iteration, again) = (ask.iteration, other.is_some());
+                let numbers = TreeNumbers::Gradient { iteration, again };
+                self.prepare(channel, ask.batch, numbers)?
+            }
         };
         let batch = self.rows.batch(share, ask.positive);
         let question = shape.question_bytes(batch.count()).iter().sum();
@@ -127,10 +133,11 @@ impl ProviderEngine for ResidentProvider {
             .stream(GRADIENT_MASK, ask.iteration.into(), sum.owed.len())
             .map_err(|e| ServeError::House(e.to_string()))?;
         channel.send(tag::PAYLOAD, &sum.send(&shape, &masks))?;
-        let next = ask.iteration + 1;
-        if next < self.iterations {
+        let (iteration, again) = (ask.iteration + 1, false);
+        if iteration < self.iterations {
             let batch = super::next_batch(ask.batch);
-            self.ready = Some((batch, self.prepare(channel, batch, next)?));
+            let numbers = TreeNumbers::Gradient { iteration, again };
+            self.ready = Some((batch, self.prepare(channel, batch, numbers)?));
         }
         Ok(())
     }
@@ -150,7 +157,10 @@ impl ProviderEngine for ResidentProvider {
         let mut rng = self.randomness.fork("resident counts", class.into())?;
         // E1
         let ahead = channel.receive(tag::AHEAD, shape.ahead_bytes(rows)?.iter().sum())?;
-        let (columns, ready) = self.session.ready(shape, batch, &ahead, &mut rng)?;
+        let numbers = TreeNumbers::Evaluation { class };
+        let (columns, ready) = self
+            .session
+            .ready(shape, batch, &ahead, numbers, &mut rng)?;
         channel.send(tag::COLUMNS, &columns)?;
         // E2
         let [turns, indices] = shape.question_bytes(rows);

@@ -155,3 +155,32 @@ impl Shape {
         [(bits * rows).div_ceil(8), sums.div_ceil(8)]
     }
 }
+
+/// What the trees of a round are numbered by: the same round has the same numbers in a session that
+/// was resumed, and no two rounds of a session share a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TreeNumbers {
+    /// A gradient.
+    Gradient {
+        /// Which.
+        iteration: u32,
+        /// Made again, because the first was made ahead for other rows.
+        again: bool,
+    },
+    /// An evaluation.
+    Evaluation {
+        /// Of which class.
+        class: u32,
+    },
+}
+
+impl TreeNumbers {
+    /// The number of the first tree; a round has fewer than 2^24.
+    pub(super) fn first(self) -> u64 {
+        let (kind, number) = match self {
+            Self::Gradient { iteration, again } => (u64::from(again), iteration),
+            Self::Evaluation { class } => (2, class),
+        };
+        kind << 60 | u64::from(number) << 24
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::provider::ProviderSession;
 use super::rows::Rows;
-use super::shape::{ColumnKind, Shape};
+use super::shape::{ColumnKind, Shape, TreeNumbers};
 use super::user::{UserSession, whole_sums};
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, FieldBits, SenderSetup};
@@ -41,6 +41,12 @@ fn grid(rows: usize, seed: u64) -> (Vec<u32>, Vec<u32>) {
     let labels = (0..rows).map(|_| rng.next_u32() % 2).collect();
     (values, labels)
 }
+
+/// The numbers of the first gradient's trees.
+pub(super) const FIRST: TreeNumbers = TreeNumbers::Gradient {
+    iteration: 0,
+    again: false,
+};
 
 pub(super) struct Pair {
     pub(super) shape: Shape,
@@ -103,8 +109,11 @@ impl Pair {
         let weights = Weights::new(beta, &domain(), shape.resolution).unwrap();
         let known = self.known(&weights);
         let batch = self.rows.batch(0..count, 1);
-        let (ahead, user) = self.user.ahead(shape, count, &mut rng).unwrap();
-        let (columns, provider) = self.provider.ready(shape, batch, &ahead, &mut rng).unwrap();
+        let (ahead, user) = self.user.ahead(shape, count, FIRST, &mut rng).unwrap();
+        let (columns, provider) = self
+            .provider
+            .ready(shape, batch, &ahead, FIRST, &mut rng)
+            .unwrap();
         let user = user.open(shape, count, &columns).unwrap();
         let (question, user) = user.ask(shape, &weights, known).unwrap();
         let answered = provider.answer(shape, &table, batch, &question, &mut rng);

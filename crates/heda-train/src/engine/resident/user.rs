@@ -4,7 +4,7 @@
 //! stops because of what it decoded: wrong messages of the right length give wrong sums.
 
 use super::scores::OpenedColumns;
-use super::shape::Shape;
+use super::shape::{Shape, TreeNumbers};
 use super::{StepError, exactly, parts, payload, symbols};
 use heda_crypto::transfer::{
     Chooser, ChosenBits, ChosenIndices, RandomBits, RandomIndices, TreeLabel, TreeOffers, path_bits,
@@ -17,7 +17,6 @@ use zeroize::Zeroizing;
 /// What the data user keeps from gradient to gradient.
 pub(super) struct UserSession {
     chooser: Chooser,
-    next_tree: u64,
 }
 
 /// Asked for transfers, before β is known.
@@ -52,10 +51,7 @@ pub(super) struct UserChosen {
 impl UserSession {
     /// After the setup S of the transfers.
     pub(super) fn new(chooser: Chooser) -> Self {
-        Self {
-            chooser,
-            next_tree: 0,
-        }
+        Self { chooser }
     }
 
     /// Asks for what one gradient needs; random places open the trees.
@@ -63,6 +59,7 @@ impl UserSession {
         &mut self,
         shape: &Shape,
         rows: usize,
+        numbers: TreeNumbers,
         rng: &mut R,
     ) -> Result<(Vec<u8>, UserAhead), StepError> {
         let (tree_bits, payload_bits) = shape.bit_transfers(rows);
@@ -74,9 +71,8 @@ impl UserSession {
         missing.iter_mut().for_each(|m| *m %= LEAVES as u8);
         let (choices, trees) = trees.correct(&path_bits(&missing, DIGIT_BITS))?;
         let labels = (0..shape.trees() as u64)
-            .map(|number| self.chooser.tree_label(self.next_tree + number))
+            .map(|number| self.chooser.tree_label(numbers.first() + number))
             .collect();
-        self.next_tree += shape.trees() as u64;
         let mut message = bit_request.to_bytes();
         message.extend(index_request.to_bytes());
         message.extend(choices.to_bytes());
