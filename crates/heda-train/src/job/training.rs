@@ -58,29 +58,31 @@ impl Running<'_> {
         Ok(fits)
     }
 
-    /// Counts the held-out rows for every model that `state` has no counts of.
+    /// Counts the held-out rows for every model that `state` has no counts of. Returns how many
+    /// rows each new count has.
     pub(super) fn evaluate(
         &mut self,
         engine: &mut dyn UserEngine,
         fits: &mut [ClassFit],
         state: &mut Checkpoint,
-    ) -> Result<(), JobError> {
+    ) -> Result<Vec<u64>, JobError> {
+        let mut counted = Vec::new();
         if self.spec.holdout_permille == 0 {
-            return Ok(());
+            return Ok(counted);
         }
         enter_phase(engine, "evaluate");
         for (class, fit) in fits.iter_mut().enumerate() {
             if state.histograms.len() == class {
                 let mut beta = fit.beta.clone();
                 beta[0] -= self.spec.loss.loss().threshold();
-                state
-                    .histograms
-                    .push(engine.histogram(class as u32, &beta)?);
+                let histogram = engine.histogram(class as u32, &beta)?;
+                counted.push(histogram.confusion().rows());
+                state.histograms.push(histogram);
                 self.keep(state)?;
             }
             fit.histogram = state.histograms.get(class).cloned();
         }
-        Ok(())
+        Ok(counted)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The data user's side of a job.
 
-use super::checks::{check_acceptance, check_capacity, check_resume};
+use super::checks::{check_acceptance, check_capacity, check_counts, check_resume};
 use super::outcome::{ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Revealed};
 use super::ranking::{self, Ranked};
 use super::spec::{Checkpoint, JobSpec};
@@ -89,7 +89,7 @@ pub fn run(
     let mut state = resume.unwrap_or_else(|| Checkpoint::begun(spec.job, split.clone()));
     let mut fits = job.phase("train", |job| job.train(engine, columns.width, &mut state))?;
     // J10
-    job.phase("evaluate", |job| {
+    let counted = job.phase("evaluate", |job| {
         job.evaluate(engine, &mut fits, &mut state)
     })?;
     // J11: who is gone by now is no loss to the result.
@@ -97,6 +97,7 @@ pub fn run(
     for channel in &mut channels {
         let _ = Command::Finish.send(channel);
     }
+    check_counts(&summaries, &counted)?;
     let providers: Vec<ProviderSummary> = summaries
         .into_iter()
         .zip(&channels)
