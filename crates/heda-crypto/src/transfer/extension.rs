@@ -402,3 +402,31 @@ impl fmt::Debug for Sender {
         write!(f, "Sender(next transfer {}{state})", self.session.next_row)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MAX_BATCH, tests::session};
+    use super::*;
+
+    #[test]
+    fn a_session_ends_at_its_limits_on_both_sides() {
+        let (mut chooser, mut sender) = session(2, 30);
+        let refused =
+            |chooser: &mut Chooser, transfers| chooser.extend_bits(transfers).unwrap_err();
+        assert_eq!(
+            refused(&mut chooser, MAX_BATCH + 1),
+            TransferError::TooManyAtOnce(MAX_BATCH + 1)
+        );
+        let (request, _) = chooser.extend_bits(6).unwrap();
+        sender.session.next_row = MAX_TRANSFERS - 5;
+        let error = sender.accept_bits(&request).map(|_| ()).unwrap_err();
+        assert_eq!(error, TransferError::Exhausted);
+        chooser.session.next_row = MAX_TRANSFERS - 5;
+        assert_eq!(refused(&mut chooser, 6), TransferError::Exhausted);
+        assert!(chooser.extend_bits(5).is_ok());
+        chooser.session.next_row = 0;
+        chooser.session.position = MAX_STREAM_WORDS - BLOCK_WORDS as u64;
+        assert!(chooser.extend_bits(1).is_ok());
+        assert_eq!(refused(&mut chooser, 1), TransferError::Exhausted);
+    }
+}

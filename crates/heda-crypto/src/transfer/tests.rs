@@ -269,6 +269,29 @@ proptest! {
 }
 
 #[test]
+fn what_the_sender_sees_looks_random_whatever_is_wanted() {
+    let (mut chooser, _) = session(6, 13);
+    for wanted in [false, true] {
+        let (request, random) = chooser.extend_bits(16_384).unwrap();
+        let (corrections, _) = random.correct(&[wanted; 16_384]).unwrap();
+        let (indices, random) = chooser.extend_indices(16_384).unwrap();
+        let (shifts, _) = random.correct(&[u8::from(wanted) * 63; 16_384]).unwrap();
+        let seen = [
+            request.to_bytes()[8..].to_vec(),
+            corrections.to_bytes(),
+            indices.to_bytes()[8..].to_vec(),
+            shifts.to_bytes(),
+        ];
+        for bytes in seen {
+            let ones: u32 = bytes.iter().map(|byte| byte.count_ones()).sum();
+            let bits = 8.0 * bytes.len() as f64;
+            let bias = (f64::from(ones) - bits / 2.0) / (bits / 4.0).sqrt();
+            assert!(bias.abs() < 4.5, "{bias} deviations in {bits} bits");
+        }
+    }
+}
+
+#[test]
 fn the_same_randomness_gives_the_same_messages() {
     let run = || {
         let (mut chooser, _) = session(6, 11);
