@@ -1,26 +1,27 @@
-//! Parquet: columns of integers, floats, strings, booleans, and dictionaries of them. Read in
-//! batches; columns that are not wanted stay on the disk.
+//! Parquet: columns of integers, floats, strings and booleans. Read row by row; columns that are
+//! not wanted stay on the disk.
+//!
+//! The rows come from the format's own record reader and not through Arrow, whose crates take long
+//! to build.
 
 use super::error::{Place, ReadError, ReadFault};
 use super::source::{Cell, RowSource, Visit};
-use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
-};
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{ConvertedType, LogicalType, Repetition, Type as Physical};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::Field;
+use parquet::record::reader::RowIter;
+use parquet::schema::types::{Type, TypePtr};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 1024;
 
 /// Rows of a Parquet file.
 pub(crate) struct ParquetSource {
-    builder: ParquetRecordBatchReaderBuilder<File>,
+    reader: SerializedFileReader<File>,
     file: String,
     header: Vec<String>,
 }
@@ -28,11 +29,12 @@ pub(crate) struct ParquetSource {
 impl ParquetSource {
     /// Reads the description at the end of the file.
     pub(crate) fn open(input: File, file: &str) -> Result<Self, ReadError> {
-        let builder = contained(file, || ParquetRecordBatchReaderBuilder::try_new(input))?;
-        let header = builder.schema().fields().iter();
+        let opened = contained(file, || SerializedFileReader::new(input))?;
+        let reader = opened.map_err(|e| broken(file, &e.to_string()))?;
+        let header = fields(&reader).iter();
         let header = header.map(|field| field.name().trim().to_owned()).collect();
         Ok(Self {
-            builder,
+            reader,
             file: file.to_owned(),
             header,
         })
@@ -40,27 +42,39 @@ impl ParquetSource {
 
     fn check_types(&self, wanted: &[usize]) -> Result<(), ReadError> {
         for &index in wanted {
-            let kind = self.builder.schema().field(index).data_type();
-            if !is_supported(kind) {
-                let fault = ReadFault::UnsupportedType(kind.to_string());
+            let field = &fields(&self.reader)[index];
+            if !is_supported(field) {
+                let fault = ReadFault::UnsupportedType(type_name(field));
                 return Err(ReadError::new(&self.file, fault).column(&self.header[index]));
             }
         }
         Ok(())
     }
+
+    /// The wanted columns, in the order of the file.
+    fn projection(&self, wanted: &[usize]) -> Result<Type, ParquetError> {
+        let all = fields(&self.reader).iter().enumerate();
+        let kept = all.filter(|(index, _)| wanted.contains(index));
+        let schema = self.reader.metadata().file_metadata().schema();
+        Type::group_type_builder(schema.name())
+            .with_fields(kept.map(|(_, field)| Arc::clone(field)).collect())
+            .build()
+    }
+}
+
+fn fields(reader: &SerializedFileReader<File>) -> &[TypePtr] {
+    reader.metadata().file_metadata().schema().get_fields()
+}
+
+fn broken(file: &str, reason: &str) -> ReadError {
+    ReadError::new(file, ReadFault::Parquet(reason.to_owned()))
 }
 
 /// Decodes a part of the file. The decoder returns errors for most damage but panics on some of
 /// it; a damaged file must never bring down a program that serves others.
-fn contained<T, E: std::error::Error>(
-    file: &str,
-    decode: impl FnOnce() -> Result<T, E>,
-) -> Result<T, ReadError> {
-    let broken = |reason: String| ReadError::new(file, ReadFault::Parquet(reason));
-    match catch_unwind(AssertUnwindSafe(decode)) {
-        Ok(decoded) => decoded.map_err(|error| broken(error.to_string())),
-        Err(_) => Err(broken("its parts contradict each other".to_owned())),
-    }
+fn contained<T>(file: &str, decode: impl FnOnce() -> T) -> Result<T, ReadError> {
+    let decoded = catch_unwind(AssertUnwindSafe(decode));
+    decoded.map_err(|_| broken(file, "its parts contradict each other"))
 }
 
 impl RowSource for ParquetSource {
@@ -78,19 +92,25 @@ impl RowSource for ParquetSource {
 
     fn visit(self, wanted: &[usize], visit: &mut Visit<'_>) -> Result<(), ReadError> {
         self.check_types(wanted)?;
-        let mask = ProjectionMask::roots(self.builder.parquet_schema(), wanted.iter().copied());
-        let builder = self
-            .builder
-            .with_projection(mask)
-            .with_batch_size(BATCH_ROWS);
-        let mut batches = contained(&self.file, || builder.build())?;
+        let file = self.file.clone();
+        // The decoder's words would show values.
+        let damaged = |_| broken(&file, "some rows cannot be decoded");
+        let projection = self.projection(wanted).map_err(damaged)?;
+        let rows = RowIter::from_file_into(Box::new(self.reader)).project(Some(projection));
+        let mut rows = rows.map_err(damaged)?.with_batch_size(BATCH_ROWS);
         let order = places_after_projection(wanted);
         let mut row_number = 0;
-        while let Some(batch) = contained(&self.file, || batches.next().transpose())? {
-            for row in 0..batch.num_rows() {
-                row_number += 1;
-                visit(Place::Row(row_number), &cells(&batch, &order, row))?;
-            }
+        while let Some(row) = contained(&file, || rows.next())? {
+            let row = row.map_err(damaged)?;
+            row_number += 1;
+            let place = Place::Row(row_number);
+            let found: Vec<&Field> = row.get_column_iter().map(|(_, field)| field).collect();
+            let cells = order
+                .iter()
+                .map(|&at| found.get(at).map_or(Ok(Cell::Null), |f| cell(f)));
+            let cells = cells.collect::<Result<Vec<_>, _>>();
+            let cells = cells.map_err(|fault| ReadError::new(&file, fault).at(place))?;
+            visit(place, &cells)?;
         }
         Ok(())
     }
@@ -106,64 +126,60 @@ fn places_after_projection(wanted: &[usize]) -> Vec<usize> {
         .collect()
 }
 
-fn cells<'b>(batch: &'b RecordBatch, order: &[usize], row: usize) -> Vec<Cell<'b>> {
-    order
-        .iter()
-        .map(|&place| cell(batch.column(place).as_ref(), row))
-        .collect()
+fn is_supported(field: &Type) -> bool {
+    let info = field.get_basic_info();
+    let repeated = info.has_repetition() && info.repetition() == Repetition::REPEATED;
+    if !field.is_primitive() || repeated {
+        return false;
+    }
+    let (converted, logical) = (info.converted_type(), info.logical_type_ref());
+    match field.get_physical_type() {
+        Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE => true,
+        Physical::INT32 | Physical::INT64 => match converted {
+            // Without this name unsigned numbers would be read as signed ones.
+            ConvertedType::NONE => matches!(logical, None | Some(LogicalType::Unknown)),
+            ConvertedType::INT_8 | ConvertedType::INT_16 => true,
+            ConvertedType::INT_32 | ConvertedType::INT_64 => true,
+            ConvertedType::UINT_8 | ConvertedType::UINT_16 => true,
+            ConvertedType::UINT_32 | ConvertedType::UINT_64 => true,
+            _ => false,
+        },
+        Physical::BYTE_ARRAY => {
+            matches!(logical, Some(LogicalType::String)) || converted == ConvertedType::UTF8
+        }
+        Physical::INT96 | Physical::FIXED_LEN_BYTE_ARRAY => false,
+    }
 }
 
-fn is_supported(kind: &DataType) -> bool {
-    match kind {
-        DataType::Dictionary(_, values) => {
-            is_supported(values) && !matches!(**values, DataType::Dictionary(..))
-        }
-        DataType::Float16 => false,
-        DataType::Null | DataType::Boolean => true,
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        other => other.is_integer() || other.is_floating(),
+/// What to call a type that is not supported.
+fn type_name(field: &Type) -> String {
+    let info = field.get_basic_info();
+    match (field.is_primitive(), info.converted_type()) {
+        (false, _) => "GROUP".to_owned(),
+        (true, ConvertedType::NONE) => field.get_physical_type().to_string(),
+        (true, converted) => converted.to_string(),
     }
 }
 
-/// The value of a supported type at `row`.
-fn cell(array: &dyn Array, row: usize) -> Cell<'_> {
-    if array.is_null(row) {
-        return Cell::Null;
-    }
-    macro_rules! integer {
-        ($kind:ty) => {
-            Cell::Integer(array.as_primitive::<$kind>().value(row).into())
-        };
-    }
-    match array.data_type() {
-        DataType::Boolean => Cell::Text(if array.as_boolean().value(row) {
-            "true"
-        } else {
-            "false"
-        }),
-        DataType::Int8 => integer!(Int8Type),
-        DataType::Int16 => integer!(Int16Type),
-        DataType::Int32 => integer!(Int32Type),
-        DataType::Int64 => integer!(Int64Type),
-        DataType::UInt8 => integer!(UInt8Type),
-        DataType::UInt16 => integer!(UInt16Type),
-        DataType::UInt32 => integer!(UInt32Type),
-        DataType::UInt64 => integer!(UInt64Type),
-        DataType::Float32 => Cell::Number(array.as_primitive::<Float32Type>().value(row).into()),
-        DataType::Float64 => Cell::Number(array.as_primitive::<Float64Type>().value(row)),
-        DataType::Utf8 => Cell::Text(array.as_string::<i32>().value(row).trim()),
-        DataType::LargeUtf8 => Cell::Text(array.as_string::<i64>().value(row).trim()),
-        DataType::Utf8View => Cell::Text(array.as_string_view().value(row).trim()),
-        DataType::Dictionary(..) => {
-            let dictionary = array.as_any_dictionary();
-            match cell(dictionary.keys(), row) {
-                Cell::Integer(key) if (0..dictionary.values().len() as i128).contains(&key) => {
-                    cell(dictionary.values().as_ref(), key as usize)
-                }
-                _ => Cell::Null,
-            }
-        }
-        // `is_supported` lets only the null type through to here.
+/// A value of a supported type.
+fn cell(field: &Field) -> Result<Cell<'_>, ReadFault> {
+    Ok(match field {
+        Field::Bool(true) => Cell::Text("true"),
+        Field::Bool(false) => Cell::Text("false"),
+        Field::Byte(value) => Cell::Integer((*value).into()),
+        Field::Short(value) => Cell::Integer((*value).into()),
+        Field::Int(value) => Cell::Integer((*value).into()),
+        Field::Long(value) => Cell::Integer((*value).into()),
+        Field::UByte(value) => Cell::Integer((*value).into()),
+        Field::UShort(value) => Cell::Integer((*value).into()),
+        Field::UInt(value) => Cell::Integer((*value).into()),
+        Field::ULong(value) => Cell::Integer((*value).into()),
+        Field::Float(value) => Cell::Number((*value).into()),
+        Field::Double(value) => Cell::Number(*value),
+        Field::Str(text) => Cell::Text(text.trim()),
+        // A string by its logical type alone.
+        Field::Bytes(bytes) => Cell::Text(bytes.as_utf8().map_err(|_| ReadFault::Utf8)?.trim()),
+        // `is_supported` lets nothing else through to here.
         _ => Cell::Null,
-    }
+    })
 }

@@ -1,6 +1,12 @@
 //! Structured logs on stderr. What is logged is chosen where it is logged: never a private value.
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The libraries below us would log frames and headers at finer levels.
+const USUAL: &str = "info,h2=warn,hyper=warn,tonic=warn,rustls=warn";
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,15 +19,29 @@ pub enum LogFormat {
 
 /// Starts logging to stderr; `HEDA_LOG` changes what is shown. Called once, by the program.
 pub fn start(format: LogFormat) {
-    // The libraries below us would log frames and headers at finer levels.
-    let filter = EnvFilter::try_from_env("HEDA_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("info,h2=warn,hyper=warn,tonic=warn,rustls=warn"));
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
+    let asked = std::env::var("HEDA_LOG").ok();
+    let asked = asked.and_then(|words| words.parse::<Targets>().ok());
+    let shown = asked.unwrap_or_else(|| USUAL.parse().unwrap_or_default());
+    let lines = fmt::layer().with_writer(std::io::stderr);
+    let logs = tracing_subscriber::registry().with(shown);
     // A second start in one process changes nothing.
     let _ = match format {
-        LogFormat::Text => lines.with_ansi(false).try_init(),
-        LogFormat::Json => lines.json().try_init(),
+        LogFormat::Text => logs.with(lines.with_ansi(false)).try_init(),
+        LogFormat::Json => logs.with(lines.json()).try_init(),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tracing_subscriber::filter::LevelFilter;
+
+    #[test]
+    fn what_is_usual_can_be_read() {
+        let usual: Targets = USUAL.parse().unwrap();
+        assert!(usual.would_enable("heda_node::daemon", &tracing::Level::INFO));
+        assert!(!usual.would_enable("heda_node::daemon", &tracing::Level::DEBUG));
+        assert!(!usual.would_enable("h2::codec", &tracing::Level::INFO));
+        assert_eq!(usual.default_level(), Some(LevelFilter::INFO));
+    }
 }

@@ -63,7 +63,7 @@ impl Summary {
     /// converged, so its accuracy does not compare with that of the control.
     fn worth(&self) -> String {
         match (self.accuracy, self.dropped_accuracy) {
-            (Some(with), Some(without)) if self.engine == Engine::Lookup => format!(
+            (Some(with), Some(without)) if self.engine != Engine::Paper => format!(
                 "; publishing instead of dropping them changed accuracy by {:+.2} points",
                 100.0 * (with - without)
             ),
