@@ -13,6 +13,7 @@ pub mod optimise;
 pub mod oracle;
 pub mod partition;
 pub mod resident;
+pub mod ring;
 #[cfg(test)]
 mod samples;
 pub mod schema;

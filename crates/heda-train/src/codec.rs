@@ -3,8 +3,6 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// Elements of Z_{2^48} travel as six bytes, little-endian.
-pub(crate) const WORD_BYTES: usize = 6;
 /// What is wrong with a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Malformed {
@@ -19,34 +17,6 @@ pub(crate) enum Malformed {
     /// Not the JSON that belongs here.
     #[error("not the expected content: {0}")]
     Content(String),
-}
-
-/// Packs elements of Z_{2^48}.
-pub(crate) fn words_to_bytes(words: &[u64]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(words.len() * WORD_BYTES);
-    words
-        .iter()
-        .for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()[..WORD_BYTES]));
-    bytes
-}
-
-/// Unpacks exactly `count` elements of Z_{2^48}.
-pub(crate) fn words_from_bytes(bytes: &[u8], count: usize) -> Result<Vec<u64>, Malformed> {
-    let expected = count.saturating_mul(WORD_BYTES);
-    if bytes.len() != expected {
-        return Err(Malformed::Length {
-            got: bytes.len(),
-            expected,
-        });
-    }
-    Ok(bytes.chunks_exact(WORD_BYTES).map(word).collect())
-}
-
-fn word(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
 /// Bytes as hexadecimal digits.
@@ -80,24 +50,4 @@ pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<Vec<u8>, Malformed> {
 /// Reads a control message.
 pub(crate) fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
     serde_json::from_slice(bytes).map_err(|e| Malformed::Content(e.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_round_trip_and_wrong_lengths_are_refused() {
-        let words = [0, 1, (1 << 48) - 1, 1 << 47, 0x0102_0304_0506];
-        let bytes = words_to_bytes(&words);
-        assert_eq!(words_from_bytes(&bytes, 5).unwrap(), words);
-        let refused = words_from_bytes(&bytes, 4).unwrap_err();
-        assert_eq!(
-            refused,
-            Malformed::Length {
-                got: 30,
-                expected: 24
-            }
-        );
-    }
 }

@@ -5,6 +5,7 @@ use crate::engine::Impossible;
 use heda_blocks::channel::ChannelError;
 use heda_blocks::lookup::LookupError;
 use heda_crypto::random::NoRandomness;
+use heda_learn::ring::RingError;
 
 /// Why the data user's side of a job ended.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +120,12 @@ impl From<LookupError> for ServeError {
 pub(crate) trait Blame<T> {
     /// Names the message that is at fault.
     fn blame(self, message: &'static str) -> Result<T, PeerProblem>;
+}
+
+impl<T> Blame<T> for Result<T, RingError> {
+    fn blame(self, message: &'static str) -> Result<T, PeerProblem> {
+        self.map_err(|e| PeerProblem::message(message, e))
+    }
 }
 
 impl<T> Blame<T> for Result<T, Malformed> {

@@ -20,6 +20,7 @@
 use crate::codec::hex;
 use heda_crypto::masking::{MASK_BITS, MaskingError, Masks};
 use heda_learn::data::Dataset;
+use heda_learn::ring::Ring;
 use heda_learn::schema::{Schema, SchemaFingerprint};
 use heda_learn::score::{Method, Ranking, ScoreError, Scores};
 use zeroize::Zeroizing;
@@ -30,8 +31,8 @@ pub const PURPOSE: &str = "scores";
 const SHARE_ONE: u64 = 1 << 20;
 /// More rows than this, over all providers, could overflow the sum.
 pub const MAX_ROWS: usize = 1 << (MASK_BITS - 20);
-const MASK: u64 = (1 << MASK_BITS) - 1;
-const NUMBER_BYTES: usize = 6;
+/// Where shares are added up: the ring of the masks.
+const RING: Ring = Ring::of(MASK_BITS);
 const FINGERPRINT_BYTES: usize = 32;
 
 /// Why no ranking was agreed on.
@@ -123,7 +124,7 @@ impl Question {
     }
 
     pub(crate) fn contribution_bytes(&self) -> usize {
-        FINGERPRINT_BYTES + NUMBER_BYTES * self.features
+        FINGERPRINT_BYTES + RING.encoded_length(self.features)
     }
 }
 
@@ -151,10 +152,9 @@ impl Provider {
         let shares = weighted_shares(&self.scores(data)?, data.rows())?;
         let masks = masks.stream(PURPOSE, 0, shares.len())?;
         let mut message = self.question.fingerprint.as_bytes().to_vec();
-        for (share, mask) in shares.iter().zip(masks.iter()) {
-            let masked = share.wrapping_add(*mask) & MASK;
-            message.extend(&masked.to_le_bytes()[..NUMBER_BYTES]);
-        }
+        let masked = shares.iter().zip(masks.iter());
+        let masked: Vec<u64> = masked.map(|(s, m)| RING.add(*s, *m)).collect();
+        message.extend(RING.encode(&masked));
         Ok(message)
     }
 
@@ -244,8 +244,10 @@ impl DataUser {
         let mut sum = vec![0u64; self.question.features];
         for (member, bytes) in self.members.iter().zip(contributions) {
             let numbers = self.checked(member, bytes, self.question.contribution_bytes())?;
-            for (sum, number) in sum.iter_mut().zip(numbers.chunks_exact(NUMBER_BYTES)) {
-                *sum = sum.wrapping_add(little_endian(number)) & MASK;
+            let numbers = RING.decode(numbers, self.question.features);
+            let numbers = numbers.map_err(|_| NegotiationError::Sum)?;
+            for (sum, number) in sum.iter_mut().zip(numbers) {
+                *sum = RING.add(*sum, number);
             }
         }
         self.agreement(&sum)
@@ -316,7 +318,7 @@ fn ranking_from_bytes(
     check_length(&format!("the ranking of {sender}"), bytes, 2 * features)?;
     let order = bytes
         .chunks_exact(2)
-        .map(|pair| little_endian(pair) as usize)
+        .map(|pair| usize::from(u16::from_le_bytes([pair[0], pair[1]])))
         .collect();
     Ranking::from_order(order).map_err(|_| NegotiationError::Ranking(sender.into()))
 }
@@ -330,14 +332,6 @@ fn check_length(what: &str, bytes: &[u8], expected: usize) -> Result<(), Negotia
         expected,
         found: bytes.len(),
     })
-}
-
-/// At most eight bytes, least significant first.
-fn little_endian(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::engine::Part;
 use heda_crypto::random::Randomness;
 use heda_dp::column::ColumnSpec;
 use heda_learn::data::{Dataset, Feature};
+use heda_learn::ring::Grid;
 use heda_learn::split::shuffle;
 use rand_core::{Rng, SeedableRng};
 use std::ops::Range;
@@ -59,9 +60,8 @@ pub fn fresh_row_seed(
 
 /// Values on the grid of 2^`bits` steps.
 pub(crate) fn on_grid(values: &[f64], bits: u32) -> Vec<u32> {
-    let scale = f64::from(1u32 << bits);
-    let cells = values.iter().map(|value| (value * scale).round() as u32);
-    cells.collect()
+    let grid = Grid::of_bits(bits);
+    values.iter().map(|value| grid.point(*value)).collect()
 }
 
 /// The public domain of a feature as it is published: a category in one-hot coding by its level,

@@ -2,7 +2,7 @@
 //! here in the clear. The engine uses these same functions for the parts that its data user
 //! computes in the open, and must match [`FixedSource`] to the last bit.
 //!
-//! All numbers live in the ring Z_{2^48} ([`ring`]). One gradient is computed in five steps, whose
+//! All numbers live in the ring Z_{2^48} ([`RING`]). One gradient is computed in five steps, whose
 //! numbers reappear in the code:
 //!
 //! 1. **Grid.** A value x in [0, 1] is the integer x_int = round(x·2^fx) ([`Precision`]).
@@ -29,13 +29,15 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub mod ring;
-
 pub use scaled::{Domain, DomainError, ScaleError, Scaled, Span};
 pub use source::{FixedError, FixedRows, FixedSource, Masks, Position, RingGradient};
 pub use table::{Layout, LinkTable, TableError, fraction_bits};
 
+use crate::ring::{Grid, Ring};
 use serde::{Deserialize, Serialize};
+
+/// Where scores, tables and sums live: Z_{2^48}.
+pub const RING: Ring = Ring::of(48);
 
 /// How finely values and scores are cut. Public, the same for all parties of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -100,12 +102,22 @@ impl Precision {
 
     /// The bits of a score below the table index: 48 − k.
     pub fn dropped_bits(self) -> u32 {
-        ring::BITS - self.index_bits
+        RING.bits() - self.index_bits
+    }
+
+    /// The grid of the values.
+    pub fn grid(self) -> Grid {
+        Grid::of_bits(self.value_bits)
+    }
+
+    /// Table indices, which are signed numbers of k bits.
+    pub(crate) fn index_ring(self) -> Ring {
+        Ring::of(self.index_bits)
     }
 
     /// Step 1: round(x·2^fx).
     pub fn encode(self, x: f64) -> i32 {
-        (x * f64::from(self.one())).round() as i32
+        self.grid().signed_point(x)
     }
 
     /// The value that an integer of the grid stands for.
@@ -115,7 +127,7 @@ impl Precision {
 
     /// Step 3, by whoever holds a masked score or a mask: its top k bits.
     pub fn top_bits(self, masked: u64) -> u32 {
-        (ring::reduce(masked) >> self.dropped_bits()) as u32
+        (RING.reduce(masked) >> self.dropped_bits()) as u32
     }
 
     /// Step 3: the table index t, not yet read as signed, from v and the top bits of the mask.
@@ -149,9 +161,9 @@ mod rounding_tests {
     use rand_core::{Rng, SeedableRng};
 
     fn rounded(precision: Precision, z: i64, mask: u64) -> i64 {
-        let a = ring::add(ring::from_signed(z), mask);
+        let a = RING.add(RING.from_signed(z), mask);
         let t = precision.unmask_index(precision.top_bits(a), precision.top_bits(mask));
-        i64::from(ring::signed_bits(u64::from(t), precision.index_bits()))
+        precision.index_ring().signed(u64::from(t))
     }
 
     /// Shaped scores: both ends of the allowed range, around zero, on and beside table points.
@@ -181,7 +193,7 @@ mod rounding_tests {
             let step = 1i64 << precision.dropped_bits();
             for z in scores(precision) {
                 let masks = (0..200).map(|_| rng.next_u64() >> 16);
-                for mask in masks.chain([0, 1, ring::MASK, ring::MASK - 1, 1 << 47]) {
+                for mask in masks.chain([0, 1, RING.mask(), RING.mask() - 1, 1 << 47]) {
                     let error = rounded(precision, z, mask) * step - z;
                     assert!(error.abs() < step, "{z} with mask {mask} moved by {error}");
                 }

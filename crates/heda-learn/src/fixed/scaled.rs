@@ -13,7 +13,7 @@
 //! 2^47 − 2^(48−k), with room for rounding in f64. The integer range is then computed exactly and
 //! checked, so no error of reasoning or of f64 can get through.
 
-use super::{Precision, ring};
+use super::{Precision, RING};
 use crate::data::Feature;
 use std::ops::Range;
 
@@ -262,7 +262,7 @@ impl Scaled {
 
     /// The largest |z_int|: one table step below the end of the ring.
     fn limit(precision: Precision) -> i64 {
-        (1 << (ring::BITS - 1)) - (1 << precision.dropped_bits())
+        (1 << (RING.bits() - 1)) - (1 << precision.dropped_bits())
     }
 
     fn integer_range(weights: &[i64], domain: &Domain, precision: Precision) -> (i128, i128) {
@@ -284,13 +284,13 @@ impl Scaled {
         let sum = terms.fold(self.constant, |sum, (&w, &x)| {
             sum.wrapping_add(w.wrapping_mul(i64::from(x)))
         });
-        ring::from_signed(sum)
+        RING.from_signed(sum)
     }
 
     /// The real score that an unsigned table index of k bits stands for.
     pub fn point(&self, index: u32, precision: Precision) -> f64 {
-        let t = ring::signed_bits(u64::from(index), precision.index_bits());
-        self.centre + f64::from(t) * self.step
+        let t = precision.index_ring().signed(u64::from(index));
+        self.centre + t as f64 * self.step
     }
 
     /// A bound of |score| over every table point.

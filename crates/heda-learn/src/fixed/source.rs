@@ -1,6 +1,6 @@
 //! The five steps put together: gradients as the engine `lookup` computes them, in the clear.
 
-use super::{Domain, LinkTable, Precision, ScaleError, Scaled, TableError, ring};
+use super::{Domain, LinkTable, Precision, RING, ScaleError, Scaled, TableError};
 use crate::data::Dataset;
 use crate::gradient::{Batch, Gradient, GradientSource};
 use crate::loss::LossKind;
@@ -198,7 +198,7 @@ impl<M: Masks> FixedSource<M> {
         // Step 3: the score, masked, rounded by dropping bits, and unmasked as an index.
         let v = self
             .precision
-            .top_bits(ring::add(scaled.score(values), mask));
+            .top_bits(RING.add(scaled.score(values), mask));
         let t = self
             .precision
             .unmask_index(v, self.precision.top_bits(mask));
@@ -208,7 +208,7 @@ impl<M: Masks> FixedSource<M> {
         // Step 5: the sums, bias first.
         let columns = std::iter::once(self.precision.one()).chain(values.iter().copied());
         for (sum, x) in sums.iter_mut().zip(columns) {
-            *sum = ring::add(*sum, ring::from_signed(slope.wrapping_mul(i64::from(x))));
+            *sum = RING.add(*sum, RING.from_signed(slope.wrapping_mul(i64::from(x))));
         }
     }
 }

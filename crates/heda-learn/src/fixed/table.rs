@@ -7,7 +7,7 @@
 //! regression, which does: there f depends on the size of the coefficients, and telling it to the
 //! holder would say something about the model.
 
-use super::{Precision, Scaled, ring};
+use super::{Precision, RING, Scaled};
 use crate::gradient::Gradient;
 use crate::loss::{LabelTerm, LossKind};
 
@@ -84,7 +84,7 @@ pub enum TableError {
 /// rows·largest·(2^f·steepest + ½) < 2^47. For a bounded loss all of this is public.
 pub fn fraction_bits(rows: usize, largest: i32, steepest: f64) -> Result<u32, TableError> {
     let terms = (rows.max(1) as f64) * f64::from(largest.max(1));
-    let room = ((1u64 << (ring::BITS - 1)) - 1) as f64;
+    let room = ((1u64 << (RING.bits() - 1)) - 1) as f64;
     (LEAST_FRACTION_BITS..=MOST_FRACTION_BITS)
         .rev()
         .find(|&f| terms * (2f64.powi(f as i32) * steepest + 0.5) <= room)
@@ -205,10 +205,7 @@ impl LinkTable {
     pub fn gradient(&self, sums: &[u64], rows: usize) -> Gradient {
         let unit = 2f64.powi((self.fraction_bits + self.precision.value_bits()) as i32);
         Gradient {
-            sum: sums
-                .iter()
-                .map(|&s| ring::signed(s) as f64 / unit)
-                .collect(),
+            sum: sums.iter().map(|&s| RING.signed(s) as f64 / unit).collect(),
             rows,
         }
     }
@@ -254,7 +251,7 @@ mod tests {
         let scaled = scaled(&[0.3, 2.0, -1.0], precision);
         for loss in [LossKind::Logistic, LossKind::SquaredHinge, LossKind::Ridge] {
             let table = LinkTable::of_loss(loss, &scaled, precision, 100, 1024).unwrap();
-            for mask in [0, 1, ring::MASK, 0x1234_5678_9abc] {
+            for mask in [0, 1, RING.mask(), 0x1234_5678_9abc] {
                 let turned: Vec<i64> = table.entries_for_mask(mask).collect();
                 assert_eq!(turned.len(), 1 << table.layout().index_bits(precision));
                 for v in 0..64 {

@@ -14,7 +14,7 @@ const LOSSES: [LossKind; 3] = [LossKind::Logistic, LossKind::SquaredHinge, LossK
 
 fn masks(seed: u64) -> impl FnMut(Position) -> u64 {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    move |_| ring::reduce(rng.next_u64())
+    move |_| RING.reduce(rng.next_u64())
 }
 
 /// The same rows with every value moved to the grid, so that only scores are rounded.
@@ -123,7 +123,7 @@ fn scores_never_wrap_however_large_the_coefficients() {
             let scaled = Scaled::new(&beta, &domain, precision).unwrap();
             for corner in 0..8 {
                 let row = [0, 1, 2].map(|j| precision.one() * (corner >> j & 1));
-                let z = ring::signed(scaled.score(&row));
+                let z = RING.signed(scaled.score(&row));
                 assert!(z.abs() <= limit, "{beta:?} at {row:?}: {z}");
             }
         }
@@ -146,7 +146,7 @@ fn the_centred_range_fills_the_ring_and_stands_for_the_real_scores() {
         [0, one, 0, 0, one],
         [512, 100, 0, 0, 0],
     ] {
-        let z = ring::signed(scaled.score(&row)) as f64;
+        let z = RING.signed(scaled.score(&row)) as f64;
         let real = scaled.centre + z / (1u64 << precision.dropped_bits()) as f64 * scaled.step;
         let exact: f64 = beta[1..]
             .iter()
@@ -155,7 +155,7 @@ fn the_centred_range_fills_the_ring_and_stands_for_the_real_scores() {
             .sum();
         assert!((real - 5.0 - exact).abs() < 1e-6);
     }
-    let most = ring::signed(scaled.score(&[one, 0, one, 0, 0]));
+    let most = RING.signed(scaled.score(&[one, 0, one, 0, 0]));
     let limit = (1i64 << 47) - (1 << precision.dropped_bits());
     assert!(
         (limit - 4096..=limit).contains(&most),
@@ -180,7 +180,7 @@ proptest! {
         let mut x: Vec<i32> = row.iter().map(share).collect();
         x.extend((0..3).map(|j| if j == hot { precision.one() } else { 0 }));
         prop_assert!(domain.contains(&x, precision));
-        let z = ring::signed(scaled.score(&x));
+        let z = RING.signed(scaled.score(&x));
         prop_assert!(z.abs() <= (1 << 47) - (1 << precision.dropped_bits()));
         let real: f64 = beta[0]
             + beta[1..].iter().zip(&x).map(|(b, &x)| b * precision.decode(x)).sum::<f64>();
@@ -200,7 +200,7 @@ fn providers_and_batches_add_up() {
         .map(|p| FixedRows::of_dataset(&p, 1, precision))
         .collect();
     // A mask that depends on the row of the whole, so both splits round alike.
-    let of_row = |row: usize| ring::reduce((row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let of_row = |row: usize| RING.reduce((row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let whole = vec![FixedRows::of_dataset(&data, 1, precision)];
     let loss = LossKind::Logistic;
     let mut split = FixedSource::new(precision, domain.clone(), loss, parts, |at: Position| {

@@ -2,6 +2,7 @@
 
 use super::capacity::Limits;
 use heda_learn::gradient::Batch;
+use heda_learn::ring::Grid;
 
 /// Steps of the grid of encrypted columns: two decimals.
 pub(super) const STEPS: u32 = 100;
@@ -23,20 +24,16 @@ pub enum Column {
 impl Column {
     /// What one step of the grid is worth.
     pub(super) fn unit(self) -> f64 {
-        1.0 / f64::from(self.steps())
+        1.0 / f64::from(self.grid().steps())
     }
 
-    /// Steps from 0 to 1.
-    pub(super) fn steps(self) -> u32 {
+    pub(super) fn grid(self) -> Grid {
         match self {
-            Self::Encrypted => STEPS,
-            Self::Published { fraction_bits } => 1 << fraction_bits.min(MOST_FRACTION_BITS),
+            Self::Encrypted => Grid::of_steps(STEPS),
+            Self::Published { fraction_bits } => {
+                Grid::of_bits(fraction_bits.min(MOST_FRACTION_BITS))
+            }
         }
-    }
-
-    /// The nearest point of the grid.
-    pub(super) fn cell(self, value: f64) -> u32 {
-        (value * f64::from(self.steps())).round() as u32
     }
 }
 
@@ -97,7 +94,7 @@ impl Shape {
 
     /// Bits of the largest cell.
     pub(super) fn largest_cell_bits(&self) -> usize {
-        let steps = self.columns.iter().map(|column| column.steps());
+        let steps = self.columns.iter().map(|column| column.grid().steps());
         steps.max().unwrap_or(1).ilog2() as usize + 1
     }
 
@@ -154,7 +151,7 @@ impl PaperRows {
             let (row, column) = (at / width, at % width);
             return Err(RowsError::Value { row, column });
         }
-        let cell = |(at, value): (usize, &f64)| columns[at % width].cell(*value);
+        let cell = |(at, value): (usize, &f64)| columns[at % width].grid().point(*value);
         let cells = values.iter().enumerate().map(cell).collect();
         Ok(Self {
             columns,
@@ -191,7 +188,7 @@ impl PaperRows {
     /// One row, in the units of the model.
     pub fn values(&self, row: usize) -> impl Iterator<Item = f64> + '_ {
         let cells = self.columns.iter().zip(self.row(row));
-        cells.map(|(column, &cell)| f64::from(cell) / f64::from(column.steps()))
+        cells.map(|(column, &cell)| column.grid().value(cell))
     }
 
     /// The published part of all rows, row by row: what a release makes known.

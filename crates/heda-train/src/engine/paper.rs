@@ -16,6 +16,7 @@ use heda_crypto::masking::Masks;
 use heda_crypto::random::Randomness;
 use heda_learn::gradient::Gradient;
 use heda_learn::loss::LossKind;
+use heda_learn::ring::Grid;
 use heda_paper::algorithm5::{
     Column, Limits as Coefficients, PaperError, PaperProvider, PaperRemote, PaperRows, Plan,
     ProviderKeys, Shape, leaks,
@@ -60,9 +61,22 @@ fn shape(terms: &Terms<'_>, rows: usize) -> Result<Shape, Impossible> {
 }
 
 /// Points of the job's grid as numbers from 0 to 1.
-fn values(grid: &[u32], value_bits: u32) -> Vec<f64> {
-    let one = f64::from(1u32 << value_bits);
-    grid.iter().map(|&cell| f64::from(cell) / one).collect()
+fn values(points: &[u32], value_bits: u32) -> Vec<f64> {
+    let grid = Grid::of_bits(value_bits);
+    points.iter().map(|&point| grid.value(point)).collect()
+}
+
+/// A provider's rows: hidden columns as they are, to be rounded once, to the engine's own grid;
+/// published ones as published.
+fn own_values(terms: &Terms<'_>, rows: &ProviderRows) -> Vec<f64> {
+    let mut cells = values(&rows.grid, terms.proposal.value_bits);
+    let width = terms.columns.width.max(1);
+    let exact = rows.exact.values().chunks_exact(width);
+    for (cells, exact) in cells.chunks_exact_mut(width).zip(exact) {
+        let hidden = terms.columns.hidden.iter();
+        hidden.for_each(|&column| cells[column] = exact[column]);
+    }
+    cells
 }
 
 impl Implementation for Paper {
@@ -133,7 +147,7 @@ impl Implementation for Paper {
         randomness: &Randomness,
     ) -> Result<Box<dyn ProviderEngine>, ServeError> {
         let shape = shape(terms, rows.part().rows)?;
-        let cells = values(&rows.grid, terms.proposal.value_bits);
+        let cells = own_values(terms, &rows);
         let own = PaperRows::new(shape.columns.clone(), &cells, rows.labels.clone())
             .map_err(|e| ServeError::House(e.to_string()))?;
         let held_out = Encrypted::HeldOut;

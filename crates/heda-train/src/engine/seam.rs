@@ -9,7 +9,7 @@ use heda_blocks::channel::Channel;
 use heda_crypto::masking::Masks;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Charge;
-use heda_learn::data::Feature;
+use heda_learn::data::{Dataset, Feature};
 use heda_learn::fixed::Precision;
 use heda_learn::gradient::{Batch, Gradient};
 
@@ -76,6 +76,8 @@ impl Party for Joined {
 
 /// A provider's rows of a job, in the job's order.
 pub(crate) struct ProviderRows {
+    /// Training rows as they are, all columns that take part.
+    pub(crate) exact: Dataset,
     /// Training rows on the grid: hidden columns as they are, published ones as published.
     pub(crate) grid: Vec<u32>,
     /// Class of every training row.

@@ -139,8 +139,8 @@ fn nobody_sees_scores_of_a_single_provider() {
         for (share, score) in own.iter().zip(scores.values()) {
             let unweighted = share / rows as u64;
             let encodings = [
-                share.to_le_bytes()[..NUMBER_BYTES].to_vec(),
-                unweighted.to_le_bytes()[..NUMBER_BYTES].to_vec(),
+                RING.encode(&[*share]),
+                RING.encode(&[unweighted]),
                 score.to_le_bytes().to_vec(),
                 (score / total).to_le_bytes().to_vec(),
             ];
@@ -194,26 +194,21 @@ fn contributions_are_uniform_alone_and_in_pairs() {
     let contributions = run(Method::Pearson, features, 3).contributions;
     let numbers: Vec<Vec<u64>> = contributions
         .iter()
-        .map(|c| {
-            c[FINGERPRINT_BYTES..]
-                .chunks_exact(NUMBER_BYTES)
-                .map(little_endian)
-                .collect()
-        })
+        .map(|c| RING.decode(&c[FINGERPRINT_BYTES..], features).unwrap())
         .collect();
     let pair = |a: usize, b: usize| -> Vec<u64> {
-        let sum = |(x, y): (&u64, &u64)| (x + y) & MASK;
+        let sum = |(x, y): (&u64, &u64)| RING.add(*x, *y);
         numbers[a].iter().zip(&numbers[b]).map(sum).collect()
     };
     let views = [numbers.clone(), vec![pair(0, 1), pair(0, 2), pair(1, 2)]].concat();
     for view in views {
         let mut counts = [0f64; 256];
         for number in &view {
-            for byte in &number.to_le_bytes()[..NUMBER_BYTES] {
+            for byte in &RING.encode(&[*number]) {
                 counts[usize::from(*byte)] += 1.0;
             }
         }
-        let expected = (features * NUMBER_BYTES) as f64 / 256.0;
+        let expected = RING.encoded_length(features) as f64 / 256.0;
         let chi_square: f64 = counts
             .iter()
             .map(|c| (c - expected).powi(2) / expected)

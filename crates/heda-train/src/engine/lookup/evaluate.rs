@@ -4,7 +4,6 @@
 use super::provider::{decrypt_scores, decrypt_sums, own_fault};
 use super::user::{uniform_words, weight};
 use super::{COUNTS_MASK, LookupProvider, Remote, tag};
-use crate::codec::{WORD_BYTES, words_from_bytes, words_to_bytes};
 use crate::error::{Blame, JobError, ServeError};
 use crate::histogram::Histogram;
 use crate::parallel::{RemoteError, ask_all};
@@ -12,7 +11,8 @@ use crate::proposal::Command;
 use heda_blocks::channel::Channel;
 use heda_crypto::lattice::SecretKey;
 use heda_learn::data::Feature;
-use heda_learn::fixed::{Domain, Precision, Scaled, ring};
+use heda_learn::fixed::{Domain, Precision, RING, Scaled};
+use heda_learn::ring::Ring;
 use rand_core::Rng;
 use zeroize::Zeroizing;
 
@@ -24,16 +24,16 @@ const EDGES: [f64; 13] = [
 ];
 /// Ranges of z, a lane each.
 const LANES: usize = EDGES.len() + 1;
-/// Bytes of a lane: counts up to 2^24.
-const LANE_BYTES: usize = 3;
-const LANE_MASK: u64 = (1 << (8 * LANE_BYTES)) - 1;
+/// A lane counts modulo 2^24.
+const LANE: Ring = Ring::of(24);
+const LANE_BYTES: usize = LANE.encoded_length(1);
 /// Lanes that fit in one transferred string.
 const LANES_PER_STRING: usize = 5;
 /// Bytes of the longest transferred string.
 pub(super) const WIDEST_STRING: usize = LANES_PER_STRING * LANE_BYTES;
 
 /// More held-out rows of all providers together than a lane can count are refused.
-pub(super) const HELD_OUT_LIMIT: usize = LANE_MASK as usize;
+pub(super) const HELD_OUT_LIMIT: usize = LANE.mask() as usize;
 
 fn digit(word: u64, which: u32) -> u8 {
     (word >> (48 - DIGIT_BITS * which)) as u8
@@ -89,13 +89,13 @@ pub(super) fn histogram(
     for part in &parts {
         sums.iter_mut()
             .zip(part)
-            .for_each(|(s, p)| *s = s.wrapping_add(*p) & LANE_MASK);
+            .for_each(|(s, p)| *s = LANE.add(*s, *p));
     }
     let (all, positives) = sums.split_at(LANES);
     let negatives = all
         .iter()
         .zip(positives)
-        .map(|(a, p)| a.wrapping_sub(*p) & LANE_MASK);
+        .map(|(a, p)| LANE.subtract(*a, *p));
     Ok(Histogram {
         decision: LANES / 2,
         negatives: negatives.collect(),
@@ -116,7 +116,7 @@ impl Remote {
         let r = uniform_words(&mut rng, rows);
         let mask: Zeroizing<Vec<u64>> = Zeroizing::new(
             r.iter()
-                .map(|r| ring::add(*r, ring::from_signed(ask.scaled.constant)))
+                .map(|r| RING.add(*r, RING.from_signed(ask.scaled.constant)))
                 .collect(),
         );
         let weights: Vec<u64> = (0..ask.scaled.weights.len())
@@ -161,16 +161,18 @@ impl Remote {
             self.channel.send(tag::SUMS, &sums)?;
         }
         // E6
-        let reply = self.channel.receive(tag::COUNTS, 2 * LANES * WORD_BYTES)?;
-        let mut counts = words_from_bytes(&reply, 2 * LANES).blame("counts")?;
+        let reply = self
+            .channel
+            .receive(tag::COUNTS, RING.encoded_length(2 * LANES))?;
+        let mut counts = RING.decode(&reply, 2 * LANES).blame("counts")?;
         for lane in 0..LANES {
             let masks = s
                 .iter()
                 .skip(lane)
                 .step_by(LANES)
                 .fold(0u64, |sum, s| sum.wrapping_add(*s));
-            counts[lane] = counts[lane].wrapping_sub(masks) & LANE_MASK;
-            counts[LANES + lane] = counts[LANES + lane].wrapping_add(c[lane]) & LANE_MASK;
+            counts[lane] = LANE.subtract(counts[lane], masks);
+            counts[LANES + lane] = LANE.add(counts[LANES + lane], c[lane]);
         }
         Ok(counts)
     }
@@ -179,7 +181,7 @@ impl Remote {
 fn lane_masks(rng: &mut impl Rng, rows: usize) -> Zeroizing<Vec<u64>> {
     Zeroizing::new(
         (0..rows * LANES)
-            .map(|_| rng.next_u64() & LANE_MASK)
+            .map(|_| LANE.reduce(rng.next_u64()))
             .collect(),
     )
 }
@@ -195,7 +197,7 @@ fn write_lanes(
     for (v, entry) in entries.chunks_exact_mut(entry_bytes).enumerate() {
         let hit = lane_of(v as u8);
         for (lane, bytes) in range.clone().zip(entry.chunks_exact_mut(LANE_BYTES)) {
-            let value = masks[lane].wrapping_add(u64::from(lane == hit)) & LANE_MASK;
+            let value = LANE.add(masks[lane], u64::from(lane == hit));
             bytes.copy_from_slice(&value.to_le_bytes()[..LANE_BYTES]);
         }
     }
@@ -244,9 +246,9 @@ impl LookupProvider {
             .stream(COUNTS_MASK, class.into(), counts.len())
             .map_err(own_fault)?;
         counts.iter_mut().zip(masks.iter()).for_each(|(c, m)| {
-            *c = c.wrapping_add(*m) & LANE_MASK;
+            *c = LANE.add(*c, *m);
         });
-        channel.send(tag::COUNTS, &words_to_bytes(&counts))?;
+        channel.send(tag::COUNTS, &RING.encode(&counts))?;
         Ok(())
     }
 }

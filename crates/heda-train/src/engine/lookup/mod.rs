@@ -27,9 +27,11 @@ use super::{
 };
 use crate::error::{JobError, ServeError};
 use heda_blocks::channel::Channel;
+use heda_blocks::lookup::WORD_BYTES;
 use heda_crypto::lattice::ROW_LIMIT;
-use heda_crypto::masking::Masks;
+use heda_crypto::masking::{MASK_BITS, Masks};
 use heda_crypto::random::Randomness;
+use heda_learn::fixed::RING;
 
 /// The engine.
 pub(crate) struct Lookup;
@@ -93,6 +95,9 @@ pub(crate) mod tag {
     /// E5: the histogram under the aggregation mask.
     pub(crate) const COUNTS: u8 = 0x26;
 }
+
+// Masks and looked-up words are elements of the same ring.
+const _: () = assert!(RING.bits() == MASK_BITS && RING.encoded_length(1) == WORD_BYTES);
 
 /// Purposes of aggregation masks.
 const GRADIENT_MASK: &str = "lookup gradient";

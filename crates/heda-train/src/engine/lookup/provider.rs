@@ -1,14 +1,13 @@
 //! The provider's role.
 
 use super::{GRADIENT_MASK, tag};
-use crate::codec::{WORD_BYTES, words_from_bytes, words_to_bytes};
 use crate::engine::{Columns, ProviderEngine, Question};
 use crate::error::{Blame, PeerProblem, ServeError};
 use heda_blocks::channel::Channel;
 use heda_blocks::lookup::TableReader;
 use heda_crypto::lattice::{EncryptedMatrix, SecretKey};
 use heda_crypto::masking::Masks;
-use heda_learn::fixed::{Layout, Precision, ring};
+use heda_learn::fixed::{Layout, Precision, RING};
 use heda_learn::loss::LossKind;
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -75,8 +74,8 @@ impl ProviderEngine for LookupProvider {
         gradient
             .iter_mut()
             .zip(masks.iter())
-            .for_each(|(g, m)| *g = ring::add(*g, *m));
-        channel.send(tag::GRADIENT, &words_to_bytes(&gradient))?;
+            .for_each(|(g, m)| *g = RING.add(*g, *m));
+        channel.send(tag::GRADIENT, &RING.encode(&gradient))?;
         Ok(())
     }
 
@@ -100,10 +99,8 @@ impl LookupProvider {
         if columns > 0 {
             return decrypt_scores(&self.key, channel, rows, columns);
         }
-        let plain = channel.receive(tag::SCORES, rows * WORD_BYTES)?;
-        Ok(Zeroizing::new(
-            words_from_bytes(&plain, rows).blame("scores")?,
-        ))
+        let plain = channel.receive(tag::SCORES, RING.encoded_length(rows))?;
+        Ok(Zeroizing::new(RING.decode(&plain, rows).blame("scores")?))
     }
 
     fn receive_sums(&self, channel: &mut Channel, rows: usize) -> Result<Vec<u64>, ServeError> {

@@ -6,7 +6,7 @@ use crate::job::{Choice, JobSpec, Quiet};
 use crate::local::{self, LocalProvider, LocalRun, Parts};
 use crate::proposal::{Engine, JobId, Ranking, Spending};
 use crate::rows::{
-    RowOrder, domain, fresh_row_seed, on_grid, release_from_bytes, release_to_bytes, to_publish,
+    RowOrder, domain, fresh_row_seed, release_from_bytes, release_to_bytes, to_publish,
 };
 use heda_crypto::random::Randomness;
 use heda_dp::account::{Accountant, Charge, ColumnCharge, Mechanism, Spend};
@@ -142,6 +142,17 @@ pub(crate) fn run(spec: &JobSpec, parts: &[Dataset]) -> LocalRun {
     .unwrap()
 }
 
+/// Values on the grid by definition, and not by the engine's own rounding: the largest point that
+/// is at most half a step above the value. Scaling by a power of two is exact.
+fn nearest(values: &[f64], bits: u32) -> Vec<u32> {
+    let point = |value: &f64| {
+        let scaled = value * f64::from(1u32 << bits);
+        let below = scaled as u32;
+        below + u32::from(scaled - f64::from(below) >= 0.5)
+    };
+    values.iter().map(point).collect()
+}
+
 /// A provider's training rows as the engine uses them: published columns with the noise that the
 /// provider's generator draws.
 fn rows_of(spec: &JobSpec, name: &str, data: &Dataset, published: &[usize]) -> FixedRows {
@@ -149,7 +160,7 @@ fn rows_of(spec: &JobSpec, name: &str, data: &Dataset, published: &[usize]) -> F
     let seed = fresh_row_seed(&randomness).unwrap();
     let order = RowOrder::draw(data.rows(), spec.holdout_permille, &seed);
     let bits = spec.precision.value_bits();
-    let mut grid = on_grid(order.cut(data).0.values(), bits);
+    let mut grid = nearest(order.cut(data).0.values(), bits);
     let width = data.width();
     if !published.is_empty() {
         let open: Vec<&Feature> = published.iter().map(|&f| &data.features()[f]).collect();
@@ -273,7 +284,7 @@ pub(crate) fn counted_in_clear(parts: &[Dataset], beta: &[f64]) -> [[u64; 2]; 2]
         let randomness = Randomness::seeded(SEED).party(&format!("provider-{}", index + 1));
         let seed = fresh_row_seed(&randomness).unwrap();
         let order = RowOrder::draw(data.rows(), 200, &seed);
-        let grid = on_grid(order.cut(data).1.values(), 10);
+        let grid = nearest(order.cut(data).1.values(), 10);
         for (row, cells) in order.held_out.iter().zip(grid.chunks_exact(data.width())) {
             let z: f64 = beta[0]
                 + cells

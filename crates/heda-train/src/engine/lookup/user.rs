@@ -1,7 +1,6 @@
 //! The data user's role.
 
 use super::tag;
-use crate::codec::{WORD_BYTES, words_from_bytes, words_to_bytes};
 use crate::engine::{Columns, GradientAsk, Part, UserEngine};
 use crate::error::{Blame, JobError};
 use crate::histogram::Histogram;
@@ -12,7 +11,7 @@ use heda_blocks::lookup::TableOwner;
 use heda_crypto::lattice::{EncryptedMatrix, ZeroPool};
 use heda_crypto::random::Randomness;
 use heda_learn::data::Feature;
-use heda_learn::fixed::{Domain, Layout, LinkTable, Precision, Scaled, ring};
+use heda_learn::fixed::{Domain, Layout, LinkTable, Precision, RING, Scaled};
 use heda_learn::gradient::Gradient;
 use heda_learn::loss::LossKind;
 use rand_core::Rng;
@@ -66,7 +65,7 @@ struct Question<'a> {
 
 /// Uniform elements of Z_{2^48}.
 pub(crate) fn uniform_words(rng: &mut impl Rng, count: usize) -> Zeroizing<Vec<u64>> {
-    Zeroizing::new((0..count).map(|_| ring::reduce(rng.next_u64())).collect())
+    Zeroizing::new((0..count).map(|_| RING.reduce(rng.next_u64())).collect())
 }
 
 impl Remote {
@@ -87,7 +86,7 @@ impl Remote {
                     .collect();
                 matrix.scores(&weights, &mask, &mut self.zeros)?
             }
-            None => words_to_bytes(&mask),
+            None => RING.encode(&mask),
         };
         ask.command.send(&mut self.channel)?;
         self.channel.send(tag::SCORES, &scores)?;
@@ -114,20 +113,20 @@ impl Remote {
         ask.columns.hidden.iter().zip(c.iter()).for_each(|(&j, c)| {
             own[j + 1] = own[j + 1].wrapping_sub(*c);
         });
-        let limit = own.len() * WORD_BYTES;
+        let limit = RING.encoded_length(own.len());
         let reply = self.channel.receive(tag::GRADIENT, limit)?;
-        let mut gradient = words_from_bytes(&reply, own.len()).blame("gradient")?;
+        let mut gradient = RING.decode(&reply, own.len()).blame("gradient")?;
         gradient
             .iter_mut()
             .zip(&own)
-            .for_each(|(g, o)| *g = ring::reduce(g.wrapping_sub(*o)));
+            .for_each(|(g, o)| *g = RING.subtract(*g, *o));
         Ok(gradient)
     }
 }
 
 /// A weight as an element of the ring.
 pub(super) fn weight(scaled: &Scaled, column: usize) -> u64 {
-    ring::from_signed(scaled.weights[column])
+    RING.from_signed(scaled.weights[column])
 }
 
 /// s_i + r_i: bias and published columns, under the mask.
@@ -151,7 +150,7 @@ fn masked_clear_part(
     let masked = r
         .iter()
         .enumerate()
-        .map(|(row, r)| ring::add(clear(row), *r));
+        .map(|(row, r)| RING.add(clear(row), *r));
     Zeroizing::new(masked.collect())
 }
 
@@ -232,7 +231,7 @@ impl UserEngine for LookupUser {
         for part in &parts {
             sum.iter_mut()
                 .zip(part)
-                .for_each(|(s, p)| *s = ring::add(*s, *p));
+                .for_each(|(s, p)| *s = RING.add(*s, *p));
         }
         Ok(table.gradient(&sum, rows))
     }

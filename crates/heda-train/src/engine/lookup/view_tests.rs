@@ -4,13 +4,13 @@
 use super::tag;
 use super::tests::{dataset, houses_for, spec};
 use crate::attacks::nearest_encryptions;
-use crate::codec::words_from_bytes;
 use crate::job::Quiet;
 use crate::local::{self, LocalRun};
 use heda_blocks::channel::Recorded;
 use heda_crypto::lattice::SecretKey;
 use heda_crypto::ot::{ChooserSetup, LookupSender};
 use heda_crypto::random::Randomness;
+use heda_learn::fixed::RING;
 use heda_learn::loss::LossKind;
 
 /// Tags of the lookup block's messages.
@@ -91,7 +91,7 @@ fn a_provider_sees_uniform_numbers_and_the_data_user_only_a_sum() {
         scores.extend(a);
         read.extend(u);
         for first in bodies(&run.outcome.providers[0].view, tag::GRADIENT) {
-            let first = words_from_bytes(first, 7).unwrap();
+            let first = RING.decode(first, 7).unwrap();
             single.extend(first);
         }
     }
