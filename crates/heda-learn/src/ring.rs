@@ -222,7 +222,7 @@ mod tests {
     fn elements_of_every_width_round_trip_in_as_few_bytes_as_possible() {
         for bits in 1..=64 {
             let ring = Ring::of(bits);
-            for count in [0, 1, 2, 7, 8, 9, 65] {
+            for count in [0u64, 1, 2, 7, 8, 9, 65] {
                 let elements: Vec<u64> = (1..=count)
                     .map(|n| ring.reduce(n.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
                     .collect();

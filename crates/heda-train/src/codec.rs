@@ -1,7 +1,5 @@
-//! How this crate's messages become bytes. Lengths are known from context and never read from
-//! the wire.
-
-use serde::{Serialize, de::DeserializeOwned};
+//! Bytes as text, and what can be wrong with bytes. Lengths are known from context and never read
+//! from the wire.
 
 /// What is wrong with a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,14 +38,4 @@ pub(crate) fn unhex<const N: usize>(text: &str) -> Result<[u8; N], Malformed> {
             .ok_or_else(bad)?;
     }
     Ok(bytes)
-}
-
-/// Control messages are JSON.
-pub(crate) fn to_json<T: Serialize>(value: &T) -> Result<Vec<u8>, Malformed> {
-    serde_json::to_vec(value).map_err(|e| Malformed::Content(e.to_string()))
-}
-
-/// Reads a control message.
-pub(crate) fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
-    serde_json::from_slice(bytes).map_err(|e| Malformed::Content(e.to_string()))
 }

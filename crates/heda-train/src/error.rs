@@ -2,13 +2,20 @@
 
 use crate::codec::Malformed;
 use crate::engine::Impossible;
+use crate::message::SendError;
+use crate::negotiation::NegotiationError;
+use crate::proposal::BadProposal;
 use heda_blocks::channel::ChannelError;
 use heda_blocks::lookup::LookupError;
 use heda_crypto::random::NoRandomness;
+use heda_learn::fixed::{DomainError, PrecisionError};
+use heda_learn::optimise::OptimiseError;
 use heda_learn::ring::RingError;
+use heda_learn::score::RankingError;
 
 /// Why the data user's side of a job ended.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum JobError {
     /// One provider failed us: it left, stalled, refused or sent nonsense.
     #[error("provider {name}: {problem}")]
@@ -22,8 +29,8 @@ pub enum JobError {
     #[error("{0}")]
     Providers(String),
     /// The job cannot be run as it is described.
-    #[error("{0}")]
-    Input(String),
+    #[error(transparent)]
+    Input(#[from] BadJob),
     /// The training ran away.
     #[error(
         "the coefficients diverged ({0}); use a smaller learning rate, more regularisation, or \
@@ -46,12 +53,91 @@ pub enum JobError {
 
 impl From<Impossible> for JobError {
     fn from(error: Impossible) -> Self {
-        Self::Input(error.to_string())
+        Self::Input(BadJob::Impossible(error))
     }
+}
+
+/// Why a job cannot be run as it is described. The data user can change that.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadJob {
+    /// Numbers that no provider would accept.
+    #[error(transparent)]
+    Proposal(#[from] BadProposal),
+    /// The engine cannot do it.
+    #[error(transparent)]
+    Impossible(Impossible),
+    /// The engine cannot do it with the rows of one provider.
+    #[error("provider {name}: {reason}")]
+    Part {
+        /// Which provider.
+        name: String,
+        /// Why.
+        reason: Impossible,
+    },
+    /// More held-out rows than can be counted.
+    #[error(
+        "{rows} rows are held out by all providers together, and at most {limit} can be counted; \
+         hold out fewer"
+    )]
+    HeldOut {
+        /// Of all providers.
+        rows: usize,
+        /// What can be counted.
+        limit: usize,
+    },
+    /// A checkpoint of something else.
+    #[error("the checkpoint belongs to another job or another split of features; start afresh")]
+    OtherCheckpoint,
+    /// A checkpoint of this job as it was before its settings were changed.
+    #[error(
+        "the checkpoint was made with other settings of the optimiser or another number of \
+         classes; put them back, or start afresh"
+    )]
+    CheckpointSettings,
+    /// A feature that is not there.
+    #[error("the schema has no feature \"{0}\"")]
+    NoFeature(String),
+    /// More encrypted features than there are.
+    #[error("iota is {iota}, but there are {features} features; choose 0 to {features}")]
+    Iota {
+        /// What was asked for.
+        iota: usize,
+        /// What there are.
+        features: usize,
+    },
+    /// Who was to choose ι did not.
+    #[error("{0}")]
+    Choice(String),
+    /// One feature, two places.
+    #[error("a feature to encrypt is named twice")]
+    NamedTwice,
+    /// All features are dropped.
+    #[error("no feature is encrypted and none published: there is nothing to train on")]
+    Nothing,
+    /// The order in the job file is none.
+    #[error(transparent)]
+    Ranking(#[from] RankingError),
+    /// The providers could not agree on a ranking.
+    #[error(transparent)]
+    Negotiation(#[from] NegotiationError),
+    /// The provider that is to rank the features is none of the job's.
+    #[error("provider {0} is to rank the features, but there is none; name one of the job")]
+    Chooser(usize),
+    /// Grids that the engines do not have.
+    #[error(transparent)]
+    Precision(#[from] PrecisionError),
+    /// Columns that do not fit the grid.
+    #[error(transparent)]
+    Domain(#[from] DomainError),
+    /// The optimiser cannot go on.
+    #[error(transparent)]
+    Optimiser(#[from] OptimiseError),
 }
 
 /// What a peer did wrong. Every case blames the peer or the network, not the caller.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PeerProblem {
     /// The conversation broke.
     #[error(transparent)]
@@ -96,6 +182,15 @@ pub enum ServeError {
 impl From<ChannelError> for ServeError {
     fn from(error: ChannelError) -> Self {
         Self::Peer(error.into())
+    }
+}
+
+impl From<SendError> for ServeError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Channel(error) => error.into(),
+            SendError::Unwritable(error) => Self::House(format!("internal error: {error}")),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Asking all providers at the same time.
 
 use crate::error::{JobError, PeerProblem};
+use crate::message::SendError;
 use heda_blocks::channel::{Channel, ChannelError};
 use heda_blocks::lookup::LookupError;
 use heda_crypto::lattice::LatticeError;
@@ -30,6 +31,15 @@ pub(crate) enum RemoteError {
 impl From<ChannelError> for RemoteError {
     fn from(error: ChannelError) -> Self {
         Self::Peer(error.into())
+    }
+}
+
+impl From<SendError> for RemoteError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Channel(error) => error.into(),
+            SendError::Unwritable(error) => Self::Bug(error.to_string()),
+        }
     }
 }
 

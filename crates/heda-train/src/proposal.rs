@@ -1,11 +1,7 @@
-//! What the data user proposes and every provider must agree to (step J1), and the other control
-//! messages of a job.
+//! What the data user proposes and every provider must agree to (step J1), and what follows from it.
 
-use crate::codec::{hex, to_json, unhex};
+use crate::codec::{hex, unhex};
 pub use crate::engine::Engine;
-use crate::job::tag;
-use crate::parallel::RemoteError;
-use heda_blocks::channel::Channel;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::loss::LossKind;
 use heda_learn::score::Method;
@@ -15,8 +11,6 @@ use std::fmt;
 /// Version of the messages between data user and provider. Both sides must have the same.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// No control message is longer than this.
-pub(crate) const CONTROL_LIMIT: usize = 1 << 20;
 /// More classes, batches or iterations than these are not trained.
 const CLASSES_LIMIT: usize = 256;
 const BATCHES_LIMIT: u32 = 1 << 16;
@@ -150,6 +144,7 @@ pub struct Proposal {
 
 /// A proposal that nobody should accept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BadProposal {
     /// The other side speaks another version.
     #[error(
@@ -173,12 +168,19 @@ pub enum BadProposal {
     },
 }
 
+impl BadProposal {
+    /// The data user speaks this version, and we another one.
+    pub(crate) fn version(theirs: u32) -> Self {
+        let ours = PROTOCOL_VERSION;
+        Self::Version { theirs, ours }
+    }
+}
+
 impl Proposal {
     /// Checks everything that can be checked without data.
     pub fn check(&self) -> Result<(), BadProposal> {
         if self.version != PROTOCOL_VERSION {
-            let (theirs, ours) = (self.version, PROTOCOL_VERSION);
-            return Err(BadProposal::Version { theirs, ours });
+            return Err(BadProposal::version(self.version));
         }
         let rules: [(&'static str, u64, bool, &'static str); 7] = [
             (
@@ -251,18 +253,6 @@ impl Proposal {
     }
 }
 
-/// Step J2: what a provider brings.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Acceptance {
-    /// Rows for training.
-    pub rows: usize,
-    /// Rows held out.
-    pub held_out: usize,
-    /// The signed key announcement, hexadecimal.
-    pub announcement: String,
-}
-
 /// Step J5: which features are encrypted and which are published, by index in the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -285,39 +275,6 @@ impl Split {
             .collect();
         all.sort_unstable();
         all.into_iter().eq(0..features)
-    }
-}
-
-/// What the data user asks for next (steps G2, E1, J11).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(crate) enum Command {
-    /// A gradient.
-    Gradient {
-        /// Counts up by one over the whole job.
-        iteration: u32,
-        /// Index into the proposal's classes.
-        class: u32,
-        /// Which batch.
-        batch: u32,
-        /// Fraction bits of what is looked up where the provider takes the label off itself:
-        /// follows from the number of rows of all providers. Zero elsewhere.
-        fraction_bits: u32,
-    },
-    /// An evaluation on the held-out rows.
-    Evaluate {
-        /// Index into the proposal's classes.
-        class: u32,
-    },
-    /// The job is done.
-    Finish,
-}
-
-impl Command {
-    /// Sends it.
-    pub(crate) fn send(&self, channel: &mut Channel) -> Result<(), RemoteError> {
-        let bytes = to_json(self).map_err(|e| RemoteError::Bug(e.to_string()))?;
-        Ok(channel.send(tag::COMMAND, &bytes)?)
     }
 }
 

@@ -105,7 +105,7 @@ pub fn job_failure(error: &JobError) -> Failure {
         JobError::Provider { .. } | JobError::Providers(_) => Kind::Peer,
         JobError::Input(_) | JobError::Diverged(_) => Kind::Input,
         JobError::Interrupted | JobError::Observer(_) => Kind::Resumable,
-        JobError::Randomness(_) | JobError::Bug(_) => Kind::Bug,
+        _ => Kind::Bug,
     };
     Failure::new(kind, error)
 }

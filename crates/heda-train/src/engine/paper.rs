@@ -9,8 +9,8 @@ use super::{
 };
 use crate::error::{JobError, PeerProblem, ServeError};
 use crate::histogram::Histogram;
+use crate::message::{Command, Message};
 use crate::parallel::{Party, RemoteError, ask_all};
-use crate::proposal::Command;
 use heda_blocks::channel::Channel;
 use heda_crypto::masking::Masks;
 use heda_crypto::random::Randomness;

@@ -1,7 +1,7 @@
 //! What every engine offers to the job, and what the job hands to it: one trait for each role.
 
 use super::{Columns, Impossible};
-use crate::error::{JobError, PeerProblem, ServeError};
+use crate::error::{JobError, ServeError};
 use crate::histogram::Histogram;
 use crate::parallel::Party;
 use crate::proposal::Proposal;
@@ -10,7 +10,7 @@ use heda_crypto::masking::Masks;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Charge;
 use heda_learn::data::{Dataset, Feature};
-use heda_learn::fixed::Precision;
+use heda_learn::fixed::{Precision, PrecisionError};
 use heda_learn::gradient::{Batch, Gradient};
 
 /// What all parties of a job know once the split is agreed on.
@@ -24,9 +24,8 @@ pub(crate) struct Terms<'a> {
 
 impl Terms<'_> {
     /// The grids. A proposal that was checked has possible ones.
-    pub(crate) fn precision(&self) -> Result<Precision, PeerProblem> {
+    pub(crate) fn precision(&self) -> Result<Precision, PrecisionError> {
         Precision::new(self.proposal.value_bits, self.proposal.index_bits)
-            .map_err(|e| PeerProblem::message("proposal", e))
     }
 
     /// Batches an epoch, at least one.

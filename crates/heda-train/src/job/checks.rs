@@ -4,8 +4,9 @@ use super::outcome::ProviderSummary;
 use super::spec::{Checkpoint, JobSpec};
 use crate::engine::columns::columns_of;
 use crate::engine::{Joined, Part, Terms};
-use crate::error::{JobError, PeerProblem};
-use crate::proposal::{Acceptance, Proposal, Split};
+use crate::error::{BadJob, JobError, PeerProblem};
+use crate::message::Acceptance;
+use crate::proposal::{Proposal, Split};
 use heda_learn::optimise::Optimiser;
 
 /// A provider's part, if it can be believed; at most `limit` rows are possible.
@@ -50,15 +51,15 @@ pub(super) fn check_capacity(
     for party in joined {
         engine
             .check(&terms, party.part)
-            .map_err(|e| JobError::Input(format!("provider {}: {e}", party.name)))?;
+            .map_err(|reason| BadJob::Part {
+                name: party.name.clone(),
+                reason,
+            })?;
     }
-    let held_out: usize = joined.iter().map(|party| party.part.held_out).sum();
+    let rows: usize = joined.iter().map(|party| party.part.held_out).sum();
     let limit = engine.limits().held_out;
-    if held_out > limit {
-        return Err(JobError::Input(format!(
-            "{held_out} rows are held out by all providers together, and at most {limit} can be \
-             counted; hold out fewer"
-        )));
+    if rows > limit {
+        return Err(BadJob::HeldOut { rows, limit }.into());
     }
     Ok(())
 }
@@ -86,10 +87,7 @@ pub(super) fn check_resume(
         return Ok(());
     };
     if checkpoint.job != spec.job || checkpoint.split != *split {
-        return Err(JobError::Input(
-            "the checkpoint belongs to another job or another split of features; start afresh"
-                .into(),
-        ));
+        return Err(BadJob::OtherCheckpoint.into());
     }
     let (_, columns) = columns_of(&spec.schema.features(), split);
     let fits = |optimiser: &Optimiser| {
@@ -98,11 +96,7 @@ pub(super) fn check_resume(
     let models = spec.positives.len();
     let counts = checkpoint.optimisers.len() <= models && checkpoint.histograms.len() <= models;
     if !counts || !checkpoint.optimisers.iter().all(fits) {
-        return Err(JobError::Input(
-            "the checkpoint was made with other settings of the optimiser or another number of \
-             classes; put them back, or start afresh"
-                .into(),
-        ));
+        return Err(BadJob::CheckpointSettings.into());
     }
     Ok(())
 }

@@ -1,19 +1,21 @@
 //! A provider's side of a job.
 
 use super::asked::Asked;
-use super::tag;
-use crate::codec::{from_json, hex, to_json, unhex};
+use crate::codec::{hex, unhex};
 use crate::engine::columns::{columns_of, taking_part};
 use crate::engine::{Columns, ProviderEngine, ProviderRows, Question, Terms};
-use crate::error::{Blame, PeerProblem, ServeError};
+use crate::error::{PeerProblem, ServeError};
 use crate::house::{Admission, House, Refusal, SMALLEST_BATCH};
+use crate::message::{
+    Acceptance, Announcement, Announcements, Command, Contribution, Message, Release,
+};
 use crate::negotiation;
-use crate::proposal::{Acceptance, CONTROL_LIMIT, Command, Proposal, Ranking, Spending, Split};
+use crate::proposal::{Proposal, Ranking, Spending, Split};
 use crate::release::{Offer, overwrite};
 use crate::rows::{RowOrder, on_grid};
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use heda_blocks::channel::Channel;
-use heda_crypto::masking::{ANNOUNCEMENT_BYTES, MaskSetup, Masks, Roster};
+use heda_crypto::masking::{MaskSetup, Masks, Roster};
 use heda_crypto::random::Randomness;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::gradient::Batch;
@@ -57,8 +59,7 @@ impl Provider<'_> {
     fn serve_or_fail(&self, channel: &mut Channel) -> Result<Served, ServeError> {
         // J1
         channel.enter_phase("agree");
-        let proposal: Proposal =
-            from_json(&channel.receive(tag::PROPOSAL, CONTROL_LIMIT)?).blame("proposal")?;
+        let proposal = Proposal::receive(channel, ())?;
         proposal
             .check()
             .map_err(|e| PeerProblem::message("proposal", e))?;
@@ -104,13 +105,12 @@ impl Provider<'_> {
         let acceptance = Acceptance {
             rows: order.training.len(),
             held_out: order.held_out.len(),
-            announcement: hex(&announcement),
+            announcement: Announcement(announcement),
         };
-        channel.send(tag::ACCEPTANCE, &to_json(&acceptance).blame("acceptance")?)?;
-        let limit = proposal.identities.len() * ANNOUNCEMENT_BYTES;
-        let all = channel.receive(tag::ANNOUNCEMENTS, limit)?;
+        acceptance.send(channel)?;
+        let all = Announcements::receive(channel, proposal.identities.len())?;
         pending
-            .finish(&all)
+            .finish(&all.0)
             .map_err(|e| PeerProblem::message("announcements", e).into())
     }
 
@@ -133,10 +133,9 @@ impl Provider<'_> {
                 false => provider.contribute(&training, &mut masks),
             };
             let message = message.map_err(|e| ServeError::Refused(e.to_string()))?;
-            channel.send(tag::SCORES, &message)?;
+            Contribution(message).send(channel)?;
         }
-        let split: Split =
-            from_json(&channel.receive(tag::SPLIT, CONTROL_LIMIT)?).blame("split")?;
+        let split = Split::receive(channel, ())?;
         if !split.covers(admission.data.features().len()) {
             let reason = "it does not hold every feature once";
             return Err(PeerProblem::message("split", reason).into());
@@ -227,8 +226,8 @@ impl Provider<'_> {
         let noisy = offer
             .read(&bytes, rows.labels.len())
             .map_err(|e| ServeError::House(format!("the stored release is damaged: {e}")))?;
-        channel.send(tag::CHARGE, &to_json(charge).blame("charge")?)?;
-        channel.send(tag::RELEASE, &bytes)?;
+        charge.send(channel)?;
+        channel.send(Release::TAG, &bytes)?;
         overwrite(&mut rows.grid, *width, columns, &noisy);
         Ok(())
     }
@@ -243,9 +242,7 @@ impl Provider<'_> {
         let mut iterations = 0;
         let mut asked = Asked::default();
         loop {
-            let command: Command =
-                from_json(&channel.receive(tag::COMMAND, CONTROL_LIMIT)?).blame("command")?;
-            match command {
+            match Command::receive(channel, ())? {
                 Command::Gradient {
                     iteration,
                     class,

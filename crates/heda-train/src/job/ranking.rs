@@ -1,10 +1,9 @@
 //! Steps J4 and J5 at the data user: the order of the features and the split that follows.
 
 use super::spec::JobSpec;
-use super::tag;
-use crate::codec::to_json;
 use crate::engine::Joined;
-use crate::error::JobError;
+use crate::error::{BadJob, JobError};
+use crate::message::{Contribution, Message};
 use crate::negotiation::{DataUser, Member, NegotiationError, Question};
 use crate::parallel::{Party, ask_all};
 use crate::proposal::{Ranking, Split};
@@ -48,15 +47,12 @@ pub(super) fn rank(
 
 /// Tells every provider the split.
 pub(super) fn announce(joined: &mut [Joined], split: &Split) -> Result<(), JobError> {
-    let message = to_json(split).map_err(|e| JobError::Bug(e.to_string()))?;
-    ask_all(joined, |party| {
-        Ok(party.channel().send(tag::SPLIT, &message)?)
-    })?;
+    ask_all(joined, |party| Ok(split.send(party.channel())?))?;
     Ok(())
 }
 
 fn input(error: NegotiationError) -> JobError {
-    JobError::Input(error.to_string())
+    BadJob::from(error).into()
 }
 
 /// An order without scores.
@@ -68,8 +64,7 @@ fn unscored(ranking: &score::Ranking) -> Vec<(usize, Option<f64>)> {
 fn given(spec: &JobSpec, names: &[String]) -> Result<Vec<(usize, Option<f64>)>, JobError> {
     let columns = spec.schema.columns().iter();
     let features: Vec<String> = columns.map(|column| column.name().to_owned()).collect();
-    let ranking =
-        score::Ranking::from_names(names, &features).map_err(|e| JobError::Input(e.to_string()))?;
+    let ranking = score::Ranking::from_names(names, &features).map_err(BadJob::from)?;
     Ok(unscored(&ranking))
 }
 
@@ -84,7 +79,7 @@ fn negotiate(spec: &JobSpec, joined: &mut [Joined], method: Method) -> Result<Or
     let messages = ask_all(joined, |party| {
         let channel = party.channel();
         channel.enter_phase("score");
-        Ok(channel.receive(tag::SCORES, question.contribution_bytes())?)
+        Ok(Contribution::receive(channel, question.contribution_bytes())?.0)
     })?;
     let agreed = user(question, joined)?.combine(&messages).map_err(input)?;
     let order = agreed.ranking.order().iter();
@@ -102,13 +97,12 @@ fn chosen(
     let question = Question::new(&spec.schema, method, spec.job.seed());
     let limit = question.contribution_bytes();
     let Some(party) = joined.get_mut(chooser) else {
-        let reason = format!("provider {chooser} is to rank the features, but there is none");
-        return Err(JobError::Input(reason));
+        return Err(BadJob::Chooser(chooser).into());
     };
     let messages = ask_all(std::slice::from_mut(party), |party| {
         let channel = party.channel();
         channel.enter_phase("score");
-        Ok(channel.receive(tag::SCORES, limit)?)
+        Ok(Contribution::receive(channel, limit)?.0)
     })?;
     let ranking = user(question, joined)?
         .chosen_by(chooser, &messages[0])

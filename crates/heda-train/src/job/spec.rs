@@ -1,6 +1,6 @@
 //! What a data user wants, apart from where the providers are.
 
-use crate::error::JobError;
+use crate::error::{BadJob, JobError};
 use crate::histogram::Histogram;
 use crate::proposal::{Engine, JobId, PROTOCOL_VERSION, Proposal, Ranking, Spending, Split};
 use heda_learn::data::Feature;
@@ -107,7 +107,7 @@ impl JobSpec {
             .columns()
             .iter()
             .position(|column| column.name() == name);
-        found.ok_or_else(|| JobError::Input(format!("the schema has no feature \"{name}\"")))
+        found.ok_or_else(|| BadJob::NoFeature(name.to_owned()).into())
     }
 
     /// The features to encrypt by a ranking, best first (J5), and why so many if that was chosen.
@@ -119,11 +119,10 @@ impl JobSpec {
         before: Option<&Split>,
     ) -> Result<(Vec<usize>, Option<String>), JobError> {
         match (&self.choice, before) {
-            (Choice::Best(iota), _) if *iota > order.len() => Err(JobError::Input(format!(
-                "iota is {iota}, but there are {} features; choose 0 to {}",
-                order.len(),
-                order.len()
-            ))),
+            (Choice::Best(iota), _) if *iota > order.len() => {
+                let (iota, features) = (*iota, order.len());
+                Err(BadJob::Iota { iota, features }.into())
+            }
             (Choice::Best(iota), _) => Ok((order[..*iota].to_vec(), None)),
             (Choice::Named(names), _) => {
                 let features = names.iter().map(|name| self.feature(name));
@@ -139,7 +138,7 @@ impl JobSpec {
                     features: &self.schema.features(),
                     rows,
                 };
-                let chosen = chooser.choose(known).map_err(JobError::Input)?;
+                let chosen = chooser.choose(known).map_err(BadJob::Choice)?;
                 Ok((
                     chosen.encrypted().to_vec(),
                     Some(chosen.reason().to_owned()),
@@ -166,14 +165,10 @@ impl JobSpec {
             dropped,
         };
         if !split.covers(self.schema.columns().len()) {
-            return Err(JobError::Input(
-                "a feature to encrypt is named twice".into(),
-            ));
+            return Err(BadJob::NamedTwice.into());
         }
         if split.encrypted.is_empty() && split.published.is_empty() {
-            return Err(JobError::Input(
-                "no feature is encrypted and none published: there is nothing to train on".into(),
-            ));
+            return Err(BadJob::Nothing.into());
         }
         Ok(split)
     }

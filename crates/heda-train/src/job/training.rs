@@ -5,7 +5,7 @@ use super::outcome::ClassFit;
 use super::spec::Checkpoint;
 use super::user::Running;
 use crate::engine::{GradientAsk, UserEngine};
-use crate::error::JobError;
+use crate::error::{BadJob, JobError};
 use heda_learn::optimise::{Ask, Optimiser, Stop};
 
 impl Running<'_> {
@@ -24,7 +24,7 @@ impl Running<'_> {
         for (class, &positive) in spec.positives.iter().enumerate() {
             if state.optimisers.len() == class {
                 let fresh = Optimiser::new(spec.settings.clone(), width + 1);
-                let fresh = fresh.map_err(|e| JobError::Input(e.to_string()))?;
+                let fresh = fresh.map_err(BadJob::from)?;
                 state.optimisers.push(fresh);
             }
             let mut norms = Vec::new();
@@ -37,9 +37,7 @@ impl Running<'_> {
                 })?;
                 state.iteration += 1;
                 let optimiser = &mut state.optimisers[class];
-                optimiser
-                    .tell(&gradient)
-                    .map_err(|e| JobError::Input(e.to_string()))?;
+                optimiser.tell(&gradient).map_err(BadJob::from)?;
                 let norm = optimiser.gradient_norm();
                 norms.extend(norm);
                 self.observer.iteration(state.iteration, at_most, norm);

@@ -4,17 +4,15 @@ use super::checks::{check_acceptance, check_capacity, check_counts, check_resume
 use super::outcome::{ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Revealed};
 use super::ranking::{self, Ranked};
 use super::spec::{Checkpoint, JobSpec};
-use super::tag;
-use crate::codec::{from_json, hex, to_json, unhex};
+use crate::codec::hex;
 use crate::engine::columns::columns_of;
 use crate::engine::{Columns, Joined, Terms, UserEngine};
-use crate::error::{Blame, JobError};
+use crate::error::{BadJob, JobError};
+use crate::message::{Acceptance, Announcements, Command, Message, Published, Release};
 use crate::parallel::{Party, ask_all};
-use crate::proposal::{Acceptance, CONTROL_LIMIT, Command, Proposal, Split};
-use crate::rows::{release_from_bytes, release_length};
+use crate::proposal::{Proposal, Split};
 use ed25519_dalek::VerifyingKey;
 use heda_blocks::channel::Channel;
-use heda_crypto::masking::ANNOUNCEMENT_BYTES;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Charge;
 use heda_learn::data::Feature;
@@ -156,28 +154,20 @@ impl Running<'_> {
         proposal: &Proposal,
         mut links: Vec<Link>,
     ) -> Result<Vec<Joined>, JobError> {
-        proposal
-            .check()
-            .map_err(|e| JobError::Input(e.to_string()))?;
+        proposal.check().map_err(BadJob::from)?;
         let limit = self.spec.engine.implementation()?.limits().rows;
-        let message = to_json(proposal).map_err(|e| JobError::Bug(e.to_string()))?;
         // J1, J2
         let accepted = ask_all(&mut links, |link| {
             link.channel.enter_phase("agree");
-            link.channel.send(tag::PROPOSAL, &message)?;
-            let reply = link.channel.receive(tag::ACCEPTANCE, CONTROL_LIMIT)?;
-            let acceptance: Acceptance = from_json(&reply).blame("acceptance")?;
+            proposal.send(&mut link.channel)?;
+            let acceptance = Acceptance::receive(&mut link.channel, ())?;
             let part = check_acceptance(self.spec, limit, &acceptance)?;
-            let announcement = unhex::<ANNOUNCEMENT_BYTES>(&acceptance.announcement);
-            Ok((part, announcement.blame("acceptance")?))
+            Ok((part, acceptance.announcement))
         })?;
         // J3
-        let announcements = accepted.iter().map(|(_, announcement)| *announcement);
-        let all: Vec<[u8; ANNOUNCEMENT_BYTES]> = announcements.collect();
-        let all = all.concat();
-        ask_all(&mut links, |link| {
-            Ok(link.channel.send(tag::ANNOUNCEMENTS, &all)?)
-        })?;
+        let all: Vec<&[u8]> = accepted.iter().map(|(_, one)| &one.0[..]).collect();
+        let all = Announcements(all.concat());
+        ask_all(&mut links, |link| Ok(all.send(&mut link.channel)?))?;
         let joined = links.into_iter().zip(accepted);
         let joined = joined.map(|(link, (part, _))| Joined {
             name: link.name,
@@ -216,16 +206,18 @@ impl Running<'_> {
         published.sort_unstable();
         let features = self.spec.schema.features();
         let open: Vec<&Feature> = published.iter().map(|&f| &features[f]).collect();
-        let bits = self.spec.precision.value_bits();
+        let value_bits = self.spec.precision.value_bits();
         ask_all(joined, |party| {
             let rows = party.part.rows;
             let channel = party.channel();
             channel.enter_phase("publish");
-            let charge: Charge =
-                from_json(&channel.receive(tag::CHARGE, CONTROL_LIMIT)?).blame("charge")?;
-            let release = channel.receive(tag::RELEASE, release_length(open.len(), rows))?;
-            party.open = release_from_bytes(&release, &open, rows, bits).blame("release")?;
-            party.charge = Some(charge);
+            party.charge = Some(Charge::receive(channel, ())?);
+            let known = Published {
+                features: &open,
+                rows,
+                value_bits,
+            };
+            party.open = Release::receive(party.channel(), known)?.cells;
             Ok(())
         })?;
         Ok(())

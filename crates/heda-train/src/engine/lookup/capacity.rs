@@ -22,8 +22,6 @@ enum TooMuch {
     HeldOut(LatticeError),
     #[error("held-out rows: {0}; hold out fewer, or no rows")]
     HeldOutTables(OtError),
-    #[error("the grids of the job are impossible: {0}")]
-    Grid(String),
 }
 
 /// Whether the training rows fit.
@@ -34,8 +32,7 @@ pub(super) fn check_training(terms: &Terms<'_>, part: Part) -> Result<(), Imposs
         EncryptedMatrix::byte_length(rows, hidden)
             .map_err(|error| Impossible::job(TooMuch::Batch { rows, error }))?;
     }
-    let precision = terms.precision();
-    let precision = precision.map_err(|e| Impossible::job(TooMuch::Grid(e.to_string())))?;
+    let precision = terms.precision().map_err(Impossible::job)?;
     let bits = Layout::of(terms.proposal.loss).index_bits(precision);
     answer_bytes(rows, bits, WORD_BYTES)
         .map_err(|error| Impossible::job(TooMuch::BatchTables { rows, error }))?;

@@ -3,7 +3,7 @@
 use super::user::{BatchRows, HeldOut, LookupUser, Remote};
 use super::{LookupProvider, tag};
 use crate::engine::{Columns, Joined, ProviderRows, Terms};
-use crate::error::{JobError, PeerProblem, ServeError};
+use crate::error::{BadJob, JobError, PeerProblem, ServeError};
 use crate::parallel::{Party, RemoteError, ask_all};
 use heda_blocks::channel::Channel;
 use heda_blocks::lookup::{TableOwner, TableReader};
@@ -43,10 +43,8 @@ impl LookupUser {
         encrypted: Encrypted,
         randomness: &Randomness,
     ) -> Result<Self, JobError> {
-        let precision = terms.precision();
-        let precision = precision.map_err(|e| JobError::Input(e.to_string()))?;
-        let domain = Domain::of_features(terms.features, precision)
-            .map_err(|e| JobError::Input(e.to_string()))?;
+        let precision = terms.precision().map_err(BadJob::from)?;
+        let domain = Domain::of_features(terms.features, precision).map_err(BadJob::from)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = cores.div_ceil(parties.len().max(1));
         let received = ask_all(&mut parties, |party| {
@@ -159,7 +157,8 @@ impl LookupProvider {
         encrypted: Encrypted,
         randomness: &Randomness,
     ) -> Result<Self, ServeError> {
-        let precision = terms.precision()?;
+        let precision = terms.precision();
+        let precision = precision.map_err(|e| PeerProblem::message("proposal", e))?;
         let mut rng = randomness.fork("lattice keys", 0)?;
         let key = SecretKey::generate(&mut rng).map_err(internal)?;
         channel.send(tag::PUBLIC_KEY, &key.public_key().to_bytes())?;

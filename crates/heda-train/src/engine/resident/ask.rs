@@ -3,11 +3,11 @@
 use super::shape::{Shape, TreeNumbers};
 use super::user::{UserAhead, UserSession, whole_sums};
 use super::{count_shape, evaluate, lanes, next_batch, tag, training_shape};
-use crate::engine::{GradientAsk, Joined, Part, Terms, UserEngine};
-use crate::error::JobError;
+use crate::engine::{GradientAsk, Impossible, Joined, Part, Terms, UserEngine};
+use crate::error::{BadJob, JobError};
 use crate::histogram::Histogram;
+use crate::message::{Command, Message};
 use crate::parallel::{Party, RemoteError, ask_all};
-use crate::proposal::Command;
 use heda_blocks::channel::Channel;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, SetupSecond};
@@ -72,11 +72,10 @@ impl ResidentUser {
         mut parties: Vec<Joined>,
         randomness: &Randomness,
     ) -> Result<Self, JobError> {
-        let input = |e: &dyn std::fmt::Display| JobError::Input(e.to_string());
-        let shape = training_shape(terms, 0).map_err(|e| input(&e))?;
-        let count_shape = count_shape(terms).map_err(|e| input(&e))?;
+        let shape = training_shape(terms, 0).map_err(Impossible::job)?;
+        let count_shape = count_shape(terms).map_err(Impossible::job)?;
         let grid = shape.resolution.grid();
-        let domain = Domain::of_features(terms.features, grid).map_err(|e| input(&e))?;
+        let domain = Domain::of_features(terms.features, grid).map_err(BadJob::from)?;
         let sessions = ask_all(&mut parties, |party| {
             let mut rng = randomness.party(&party.name).fork("transfer keys", 0)?;
             let context = &terms.proposal.job.0;
