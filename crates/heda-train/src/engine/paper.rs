@@ -305,8 +305,46 @@ impl From<PaperError> for ServeError {
 
 #[cfg(test)]
 mod tests {
-    use crate::engine::Engine;
+    use super::*;
+    use crate::engine::Columns;
     use crate::engine::seam::testing::reason;
+    use crate::proposal::testing::proposal;
+    use crate::rows::on_grid;
+    use heda_learn::data::{Dataset, Feature};
+
+    #[test]
+    fn hidden_cells_are_rounded_once_and_published_ones_stay_as_published() {
+        let feature = |name: &str, column: usize| Feature {
+            name: name.into(),
+            columns: column..column + 1,
+            levels: None,
+        };
+        let features = vec![feature("hidden", 0), feature("open", 1)];
+        // Of 1024 steps 0.1149 is nearest to 118, which is nearest to 12 of 100.
+        let values = vec![0.1149, 0.1149, 1.0, 0.0];
+        let classes = vec!["no".into(), "yes".into()];
+        let exact = Dataset::new(features.clone(), values, vec![0, 1], classes).unwrap();
+        let mut grid = on_grid(exact.values(), 10);
+        assert_eq!(grid, [118, 118, 1024, 0]);
+        grid[3] = 7;
+        let rows = ProviderRows {
+            exact,
+            grid,
+            labels: vec![0, 1],
+            held_out_grid: Vec::new(),
+            held_out_labels: Vec::new(),
+        };
+        let columns = Columns::new(&features, &[false, true]);
+        let proposal = proposal();
+        let terms = Terms {
+            proposal: &proposal,
+            features: &features,
+            columns: &columns,
+        };
+        let kinds = shape(&terms, 2).unwrap().columns;
+        let own = PaperRows::new(kinds, &own_values(&terms, &rows), rows.labels).unwrap();
+        assert_eq!((own.row(0), own.row(1)), (&[11, 118][..], &[100, 7][..]));
+    }
 
     #[test]
     fn what_does_not_fit_is_known_with_its_remedy() {
