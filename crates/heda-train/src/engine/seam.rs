@@ -107,6 +107,12 @@ pub(crate) trait Implementation: Sync {
     /// Whether the data user sees gradients only as a sum over all providers.
     fn sums_over_providers(&self) -> bool;
 
+    /// Whether the data user asks for every gradient of the proposal even when it has converged, so
+    /// that no provider sees when that was.
+    fn asks_for_all(&self) -> bool {
+        false
+    }
+
     /// How many rows it can take.
     fn limits(&self) -> Limits;
 

@@ -6,6 +6,7 @@ use super::spec::Checkpoint;
 use super::user::Running;
 use crate::engine::{GradientAsk, UserEngine};
 use crate::error::{BadJob, JobError};
+use heda_learn::gradient::Batch;
 use heda_learn::optimise::{Ask, Optimiser, Stop};
 
 impl Running<'_> {
@@ -43,6 +44,9 @@ impl Running<'_> {
                 self.observer.iteration(state.iteration, at_most, norm);
                 self.keep(state)?;
             }
+            if spec.engine.implementation()?.asks_for_all() {
+                self.ask_for_the_rest(engine, class as u32, state)?;
+            }
             let optimiser = &state.optimisers[class];
             fits.push(ClassFit {
                 positive,
@@ -54,6 +58,30 @@ impl Running<'_> {
             });
         }
         Ok(fits)
+    }
+
+    /// Asks on where the training ended, for nothing, until the class has had all its gradients.
+    fn ask_for_the_rest(
+        &mut self,
+        engine: &mut dyn UserEngine,
+        class: u32,
+        state: &mut Checkpoint,
+    ) -> Result<(), JobError> {
+        let settings = &self.spec.settings;
+        let end = settings.max_iterations.saturating_mul(class + 1);
+        let batches = settings.method.batches();
+        let beta = state.optimisers[class as usize].beta().to_vec();
+        while state.iteration < end {
+            engine.gradient(GradientAsk {
+                beta: &beta,
+                class,
+                batch: Batch::new(state.iteration as usize % batches, batches),
+                iteration: state.iteration,
+            })?;
+            state.iteration += 1;
+            self.keep(state)?;
+        }
+        Ok(())
     }
 
     /// Counts the held-out rows for every model that `state` has no counts of. Returns how many

@@ -106,7 +106,7 @@ pub fn run(
         })
         .collect();
     let summed = providers.len() > 1 && spec.engine.implementation()?.sums_over_providers();
-    let revealed = revealed(spec, &columns, &fits, &providers, summed);
+    let revealed = revealed(spec, &columns, state.iteration, &fits, &providers, summed);
     let waited = channels.iter().map(|c| c.total_traffic().waited).min();
     let user_busy = began
         .elapsed()
@@ -249,15 +249,15 @@ impl Running<'_> {
 fn revealed(
     spec: &JobSpec,
     columns: &Columns,
+    gradients: u32,
     fits: &[ClassFit],
     providers: &[ProviderSummary],
     summed: bool,
 ) -> Revealed {
-    let iterations: u64 = fits.iter().map(|fit| u64::from(fit.iterations)).sum();
     let histograms = fits.iter().filter_map(|fit| fit.histogram.as_ref());
     let rows: u64 = providers.iter().map(|provider| provider.rows as u64).sum();
     Revealed {
-        gradient_numbers: iterations * (columns.width as u64 + 1),
+        gradient_numbers: u64::from(gradients) * (columns.width as u64 + 1),
         count_numbers: histograms.map(|h| 2 * h.positives.len() as u64).sum(),
         unknown_cells: rows * (columns.hidden.len() as u64 + spec.positives.len().min(1) as u64),
         summed,

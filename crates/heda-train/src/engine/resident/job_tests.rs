@@ -73,6 +73,22 @@ fn the_histogram_counts_the_held_out_rows_as_the_clear_model_does() {
     }
 }
 
+/// A model that converges at once asks for as many gradients as one that does not.
+#[test]
+fn providers_cannot_see_when_the_training_converged() {
+    let trips = [1e3, 0.0].map(|tolerance| {
+        let mut spec = resident(spec(LossKind::Logistic, FEATURES, 2));
+        spec.settings.tolerance = tolerance;
+        let got = run(&spec, &[dataset(60, 1)]);
+        let used = got.outcome.fits[0].iterations;
+        (used, got.outcome.providers[0].traffic["train"].clone())
+    });
+    assert!(trips[0].0 < trips[1].0, "one of them converged");
+    assert_eq!(trips[0].1.round_trips, trips[1].1.round_trips);
+    assert_eq!(trips[0].1.bytes_sent, trips[1].1.bytes_sent);
+    assert_eq!(trips[0].1.bytes_received, trips[1].1.bytes_received);
+}
+
 /// Before the first gradient nothing is sent whose length depends on rows, and little else.
 #[test]
 fn setup_sends_no_rows() {

@@ -177,6 +177,10 @@ impl Implementation for Resident {
         true
     }
 
+    fn asks_for_all(&self) -> bool {
+        true
+    }
+
     fn limits(&self) -> Limits {
         Limits {
             rows: ROW_LIMIT * 64,
