@@ -89,7 +89,9 @@ pub(crate) fn level_text<'c>(cell: &Cell<'c>) -> Cow<'c, str> {
     match cell {
         Cell::Null => Cow::Borrowed(""),
         Cell::Text(text) => Cow::Borrowed(*text),
+        #[cfg(feature = "parquet")]
         Cell::Integer(number) => Cow::Owned(number.to_string()),
+        #[cfg(feature = "parquet")]
         Cell::Number(number) => Cow::Owned(number.to_string()),
     }
 }
@@ -102,7 +104,9 @@ pub(crate) fn number(cell: &Cell<'_>) -> Result<f64, ReadFault> {
             let parsed = text.parse::<f64>();
             parsed.map_err(|_| ReadFault::NotANumber(shorten(text)))?
         }
+        #[cfg(feature = "parquet")]
         Cell::Integer(number) => *number as f64,
+        #[cfg(feature = "parquet")]
         Cell::Number(number) => *number,
     };
     let finite = number.is_finite().then_some(number);

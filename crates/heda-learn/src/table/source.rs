@@ -9,7 +9,9 @@ pub(crate) enum Cell<'a> {
     /// A Parquet null. (CSV has markers for missing values instead.)
     Null,
     Text(&'a str),
+    #[cfg(feature = "parquet")]
     Integer(i128),
+    #[cfg(feature = "parquet")]
     Number(f64),
 }
 
