@@ -1,7 +1,7 @@
 //! Attacks on transcripts of real runs: what succeeds against engine `paper`, and what is left of
 //! it against the default engine.
 
-use super::sheet::{Layout, Sheet};
+use super::sheet::{Sheet, SheetLayout};
 use super::training::KEY_BITS;
 use super::{Options, data_set};
 use heda::failure::{Failure, Kind};
@@ -22,7 +22,7 @@ use heda_train::proposal::Engine;
 use rand_core::Rng;
 use std::collections::BTreeMap;
 
-pub(super) static LAYOUT: Layout = Layout {
+pub(super) static LAYOUT: SheetLayout = SheetLayout {
     name: "attacks",
     columns: &[
         "attack",

@@ -4,7 +4,7 @@
 
 use super::Options;
 use super::release::pay;
-use super::sheet::{Layout, Sheet};
+use super::sheet::{Sheet, SheetLayout};
 use heda::failure::{Failure, Kind};
 use heda_crypto::random::Randomness;
 use heda_dp::account::Mechanism;
@@ -16,7 +16,7 @@ use heda_dp::points::Points;
 use heda_dp::{ima, laplace};
 use rand_core::CryptoRng;
 
-pub(super) static LAYOUT: Layout = Layout {
+pub(super) static LAYOUT: SheetLayout = SheetLayout {
     name: "audit",
     columns: &[
         "mechanism",

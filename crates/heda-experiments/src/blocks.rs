@@ -8,7 +8,7 @@
 
 use super::Options;
 use super::clock::processor_seconds;
-use super::sheet::{Layout, Sheet};
+use super::sheet::{Sheet, SheetLayout};
 use super::training::{KEY_BITS, printed_iterations};
 use heda::failure::{Failure, Kind};
 use heda::local_job::PAPER_BATCH_ROWS as BATCH_ROWS;
@@ -27,7 +27,7 @@ use heda_paper::paillier::{KeySize, PrivateKey};
 use rand_core::{CryptoRng, Rng};
 use std::time::{Duration, Instant};
 
-pub(super) static LAYOUT: Layout = Layout {
+pub(super) static LAYOUT: SheetLayout = SheetLayout {
     name: "table3a",
     columns: &[
         "dataset",

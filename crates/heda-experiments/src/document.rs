@@ -8,7 +8,7 @@ mod rate;
 mod training;
 
 use super::release::Measure;
-use super::sheet::{Layout, Rows, Sheet};
+use super::sheet::{Rows, Sheet, SheetLayout};
 use super::{attacks, audit, blocks, charts, features, growth, release};
 use heda::failure::Failure;
 use heda::files::write_whole;
@@ -62,7 +62,7 @@ fn with_table(text: &str, from: &Path) -> Result<String, Failure> {
 type Part = fn(&Rows<'_>, &str) -> String;
 
 /// The sections in order.
-const PARTS: [(&Layout, Part); 11] = [
+const PARTS: [(&SheetLayout, Part); 11] = [
     (&blocks::LAYOUT, training::table_3a),
     (&super::training::RUNS, training::table_3b),
     (&super::rate::LAYOUT, rate::chosen),

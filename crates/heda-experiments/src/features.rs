@@ -5,7 +5,7 @@
 //! ranking keeps the accuracy high for long. Random 80/20 splits, paper coding.
 
 use super::clear::oracle_accuracy;
-use super::sheet::{Layout, Rows, Sheet, load};
+use super::sheet::{Rows, Sheet, SheetLayout, load};
 use super::{Options, data_set};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
 use heda::failure::Failure;
@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-pub(super) static LAYOUT: Layout = Layout {
+pub(super) static LAYOUT: SheetLayout = SheetLayout {
     name: "figure6",
     columns: &[
         "dataset",

@@ -7,7 +7,7 @@
 //! machine does.
 
 use super::clock::PhaseClock;
-use super::sheet::{Layout, Rows, Sheet};
+use super::sheet::{Rows, Sheet, SheetLayout};
 use super::training::KEY_BITS;
 use super::{Options, data_set};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
@@ -21,7 +21,7 @@ use heda_learn::score::Method;
 use heda_train::proposal::{Engine, Spending};
 use std::path::Path;
 
-pub(super) static LAYOUT: Layout = Layout {
+pub(super) static LAYOUT: SheetLayout = SheetLayout {
     name: "growth",
     columns: &[
         "engine",

@@ -6,7 +6,7 @@
 //! it for the reader; choosing by it would flatter the accuracies that are then reported.
 
 use super::clear::share_right;
-use super::sheet::{Layout, Rows, Sheet, load};
+use super::sheet::{Rows, Sheet, SheetLayout, load};
 use super::training::printed_iterations;
 use super::{Options, data_set};
 use heda::failure::{Failure, Kind};
@@ -20,7 +20,7 @@ use heda_learn::split::Split;
 use heda_paper::algorithm5::Limits;
 use rayon::prelude::*;
 
-pub(super) static LAYOUT: Layout = Layout {
+pub(super) static LAYOUT: SheetLayout = SheetLayout {
     name: "rate",
     columns: &[
         "dataset",

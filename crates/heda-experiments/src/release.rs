@@ -4,7 +4,7 @@
 //! Paper coding, values scaled to [0, 1], ε by the paper's automatic rule, parameters read from the
 //! data as the paper does. Standard noise knows no k: its line is flat.
 
-use super::sheet::{Layout, Rows, Sheet};
+use super::sheet::{Rows, Sheet, SheetLayout};
 use super::{Options, data_set};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Scale, Series};
 use heda::failure::{Failure, Kind};
@@ -28,11 +28,11 @@ pub(super) enum Measure {
     Linkage,
 }
 
-pub(super) static SSE: Layout = Layout {
+pub(super) static SSE: SheetLayout = SheetLayout {
     name: "figure4",
     columns: &["dataset", "rows", "mechanism", "k", "repeat", "sse"],
 };
-pub(super) static LINKAGE: Layout = Layout {
+pub(super) static LINKAGE: SheetLayout = SheetLayout {
     name: "figure5",
     columns: &["dataset", "rows", "mechanism", "k", "repeat", "linkage"],
 };
@@ -42,7 +42,7 @@ const QUARTERS: [usize; 8] = [1, 2, 3, 4, 6, 8, 12, 16];
 const QUICK_ROWS: usize = 2000;
 
 impl Measure {
-    pub(super) fn layout(self) -> &'static Layout {
+    pub(super) fn layout(self) -> &'static SheetLayout {
         match self {
             Self::SquaredErrors => &SSE,
             Self::Linkage => &LINKAGE,

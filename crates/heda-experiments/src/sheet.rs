@@ -11,21 +11,21 @@ use std::path::{Path, PathBuf};
 const PROVENANCE: [&str; 4] = ["seed", "version", "machine", "load"];
 
 /// The name and columns of a file. What was measured comes first, then the results.
-pub(super) struct Layout {
+pub(super) struct SheetLayout {
     pub(super) name: &'static str,
     pub(super) columns: &'static [&'static str],
 }
 
 /// A file of measurements.
 pub(super) struct Sheet {
-    layout: &'static Layout,
+    layout: &'static SheetLayout,
     path: PathBuf,
     rows: Vec<Vec<String>>,
 }
 
 impl Sheet {
     /// Reads what is there, or begins an empty file.
-    pub(super) fn open(folder: &Path, layout: &'static Layout) -> Result<Self, Failure> {
+    pub(super) fn open(folder: &Path, layout: &'static SheetLayout) -> Result<Self, Failure> {
         let path = folder.join(format!("{}.csv", layout.name));
         let mut sheet = Self {
             layout,
@@ -266,7 +266,7 @@ pub(super) fn load() -> String {
 mod tests {
     use super::*;
 
-    static LAYOUT: Layout = Layout {
+    static LAYOUT: SheetLayout = SheetLayout {
         name: "test",
         columns: &["dataset", "k", "sse"],
     };

@@ -11,7 +11,7 @@
 use super::clear::oracle_accuracy;
 use super::clock::processor_seconds;
 use super::printed::TABLE_3B;
-use super::sheet::{Layout, Sheet};
+use super::sheet::{Sheet, SheetLayout};
 use super::{Options, data_set};
 use heda::failure::{Failure, Kind};
 use heda::local_job::{LocalJob, Rest, paper_settings};
@@ -30,7 +30,7 @@ use heda_learn::score::{Method, Scores};
 use heda_train::job::Quiet;
 use heda_train::proposal::{Engine, Spending};
 
-pub(super) static RUNS: Layout = Layout {
+pub(super) static RUNS: SheetLayout = SheetLayout {
     name: "training",
     columns: &[
         "engine",

@@ -10,7 +10,7 @@
 
 use super::error::LatticeError;
 use super::keys::SecretKey;
-use super::layout::Layout;
+use super::layout::SlotLayout;
 use super::matrix::{Ciphertext, EncryptedMatrix};
 use super::parameters::{DEGREE, MODULUS_BITS, PLAINTEXT_MODULUS, PRIMES, check_vector};
 use super::ring::{Poly, Ring, Spectrum};
@@ -152,14 +152,14 @@ impl Combined {
     }
 }
 
-fn answers(layout: &Layout, kind: Kind) -> usize {
+fn answers(layout: &SlotLayout, kind: Kind) -> usize {
     match kind {
         Kind::Sums => layout.groups(),
         _ => layout.blocks(),
     }
 }
 
-fn positions(layout: &Layout, kind: Kind, index: usize) -> Vec<usize> {
+fn positions(layout: &SlotLayout, kind: Kind, index: usize) -> Vec<usize> {
     match kind {
         Kind::Sums => layout.sum_positions(index).collect(),
         _ => layout.score_positions(index).collect(),
@@ -172,7 +172,7 @@ fn answer_bytes(positions: usize) -> usize {
 
 /// Bytes of a message about a matrix of this shape.
 fn message_bytes(rows: usize, columns: usize, kind: Kind) -> Result<usize, LatticeError> {
-    let layout = Layout::cheapest(rows, columns)?;
+    let layout = SlotLayout::cheapest(rows, columns)?;
     let each = (0..answers(&layout, kind)).map(|i| positions(&layout, kind, i).len());
     Ok(wire::HEADER_BYTES + each.map(answer_bytes).sum::<usize>())
 }
@@ -197,7 +197,7 @@ impl SecretKey {
         rows: usize,
         columns: usize,
     ) -> Result<Vec<u64>, LatticeError> {
-        self.decrypt_in(bytes, Kind::Scores, &Layout::cheapest(rows, columns)?)
+        self.decrypt_in(bytes, Kind::Scores, &SlotLayout::cheapest(rows, columns)?)
     }
 
     /// Reads the answer of [`EncryptedMatrix::weighted_sums`]: one number per column.
@@ -207,14 +207,14 @@ impl SecretKey {
         rows: usize,
         columns: usize,
     ) -> Result<Vec<u64>, LatticeError> {
-        self.decrypt_in(bytes, Kind::Sums, &Layout::cheapest(rows, columns)?)
+        self.decrypt_in(bytes, Kind::Sums, &SlotLayout::cheapest(rows, columns)?)
     }
 
     pub(super) fn decrypt_in(
         &self,
         bytes: &[u8],
         kind: Kind,
-        layout: &Layout,
+        layout: &SlotLayout,
     ) -> Result<Vec<u64>, LatticeError> {
         let all: Vec<_> = (0..answers(layout, kind))
             .map(|i| positions(layout, kind, i))

@@ -17,13 +17,13 @@ use zeroize::Zeroizing;
 
 /// A shape and the number of columns that share a ciphertext.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct SlotLayout {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) width: usize,
 }
 
-impl Layout {
+impl SlotLayout {
     /// The cheapest layout of a shape; of equal ones the narrowest.
     pub(super) fn cheapest(rows: usize, columns: usize) -> Result<Self, LatticeError> {
         check_shape(rows, columns)?;
@@ -121,13 +121,13 @@ mod tests {
     use super::*;
 
     fn width(rows: usize, columns: usize) -> usize {
-        Layout::cheapest(rows, columns).unwrap().width
+        SlotLayout::cheapest(rows, columns).unwrap().width
     }
 
     #[test]
     fn small_matrices_share_one_ciphertext() {
         for (rows, columns) in [(1, 1), (186, 9), (569, 14), (1, 1024), (8, 1024)] {
-            let layout = Layout::cheapest(rows, columns).unwrap();
+            let layout = SlotLayout::cheapest(rows, columns).unwrap();
             assert_eq!(layout.ciphertexts(), 1, "{rows} × {columns}");
         }
     }
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn every_entry_has_one_place() {
         for (rows, columns, width) in [(20_000, 5, 2), (3, 7, 3), (8192, 1, 1), (700, 100, 100)] {
-            let layout = Layout {
+            let layout = SlotLayout {
                 rows,
                 columns,
                 width,

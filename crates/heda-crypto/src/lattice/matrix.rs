@@ -2,7 +2,7 @@
 
 use super::error::LatticeError;
 use super::keys::{PublicKey, SecretKey, masked, pack_poly, packed_poly_bytes, unpack_poly};
-use super::layout::Layout;
+use super::layout::SlotLayout;
 use super::ring::{Poly, Ring, Spectrum, ring};
 use super::sample::{self, Seed};
 use super::wire::{self, Kind, LatticeFingerprint};
@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 #[derive(Clone)]
 pub struct EncryptedMatrix {
     pub(super) ring: &'static Ring,
-    pub(super) layout: Layout,
+    pub(super) layout: SlotLayout,
     pub(super) fingerprint: LatticeFingerprint,
     seed: Seed,
     pub(super) ciphertexts: Vec<Ciphertext>,
@@ -40,13 +40,13 @@ impl SecretKey {
         columns: usize,
         rng: &mut R,
     ) -> Result<EncryptedMatrix, LatticeError> {
-        self.encrypt_in(values, Layout::cheapest(rows, columns)?, rng)
+        self.encrypt_in(values, SlotLayout::cheapest(rows, columns)?, rng)
     }
 
     pub(super) fn encrypt_in<R: CryptoRng>(
         &self,
         values: &[u32],
-        layout: Layout,
+        layout: SlotLayout,
         rng: &mut R,
     ) -> Result<EncryptedMatrix, LatticeError> {
         self.encrypt_with(values, layout, rng, sample::error)
@@ -56,7 +56,7 @@ impl SecretKey {
     pub(super) fn encrypt_with<R: CryptoRng>(
         &self,
         values: &[u32],
-        layout: Layout,
+        layout: SlotLayout,
         rng: &mut R,
         error: impl Fn(&mut ChaCha20Rng) -> Zeroizing<Vec<i64>> + Sync,
     ) -> Result<EncryptedMatrix, LatticeError> {
@@ -93,7 +93,7 @@ impl SecretKey {
     }
 }
 
-fn encode_part(ring: &Ring, payload: &mut Poly, values: &[u32], layout: &Layout, part: usize) {
+fn encode_part(ring: &Ring, payload: &mut Poly, values: &[u32], layout: &SlotLayout, part: usize) {
     let columns = layout.group_columns(part % layout.groups());
     for (i, row) in layout.block_rows(part / layout.groups()).enumerate() {
         for (j, column) in columns.clone().enumerate() {
@@ -160,7 +160,7 @@ impl EncryptedMatrix {
 
     /// Bytes of an encrypted matrix of this shape.
     pub fn byte_length(rows: usize, columns: usize) -> Result<usize, LatticeError> {
-        Ok(wire::HEADER_BYTES + body_bytes(&Layout::cheapest(rows, columns)?))
+        Ok(wire::HEADER_BYTES + body_bytes(&SlotLayout::cheapest(rows, columns)?))
     }
 
     /// Reads what [`EncryptedMatrix::to_bytes`] wrote for a matrix of the agreed shape, under
@@ -171,7 +171,7 @@ impl EncryptedMatrix {
         columns: usize,
         public_key: &PublicKey,
     ) -> Result<Self, LatticeError> {
-        let layout = Layout::cheapest(rows, columns)?;
+        let layout = SlotLayout::cheapest(rows, columns)?;
         let (fingerprint, body) =
             wire::open(bytes, Kind::Matrix, Some(&layout), body_bytes(&layout))?;
         if fingerprint != public_key.fingerprint() {
@@ -197,7 +197,7 @@ impl EncryptedMatrix {
     }
 }
 
-fn body_bytes(layout: &Layout) -> usize {
+fn body_bytes(layout: &SlotLayout) -> usize {
     size_of::<Seed>() + layout.ciphertexts() * packed_poly_bytes()
 }
 

@@ -4,7 +4,7 @@
 //! their prime, so every value has exactly one encoding.
 
 use super::error::LatticeError;
-use super::layout::Layout;
+use super::layout::SlotLayout;
 use super::parameters::{DEGREE_LOG, MODULUS_BITS, PRIME_BITS, PRIMES};
 use sha2::{Digest, Sha256};
 
@@ -76,7 +76,7 @@ fn modulus_tag(level: u8) -> [u8; 8] {
 pub(super) fn header(
     kind: Kind,
     fingerprint: &LatticeFingerprint,
-    layout: Option<&Layout>,
+    layout: Option<&SlotLayout>,
 ) -> Vec<u8> {
     let mut bytes = Vec::from(MAGIC);
     bytes.extend([VERSION, kind as u8, DEGREE_LOG, kind.level()]);
@@ -95,7 +95,7 @@ pub(super) fn header(
 pub(super) fn open<'a>(
     bytes: &'a [u8],
     kind: Kind,
-    layout: Option<&Layout>,
+    layout: Option<&SlotLayout>,
     body_bytes: usize,
 ) -> Result<(LatticeFingerprint, &'a [u8]), LatticeError> {
     let Some((header, body)) = bytes.split_at_checked(HEADER_BYTES) else {
@@ -145,7 +145,7 @@ fn check_parameters(header: &[u8], kind: Kind) -> Result<(), LatticeError> {
     Ok(())
 }
 
-fn check_layout(header: &[u8], layout: Option<&Layout>) -> Result<(), LatticeError> {
+fn check_layout(header: &[u8], layout: Option<&SlotLayout>) -> Result<(), LatticeError> {
     let number = |at: usize| u32::from_le_bytes(first_bytes(&header[at..]));
     let [found_rows, found_columns, found] = [number(32), number(36), number(40)];
     let [rows, columns, width] = layout.map_or([0; 3], |l| [l.rows, l.columns, l.width]);

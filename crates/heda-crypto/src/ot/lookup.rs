@@ -28,12 +28,12 @@ pub(super) const POSITION_BYTES: usize = 8;
 
 /// How a request for many rows is cut into strips of 128 rows, each with one group per index bit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
+pub(super) struct RequestLayout {
     pub(super) rows: usize,
     pub(super) groups: usize,
 }
 
-impl Layout {
+impl RequestLayout {
     /// The layout, if it is within what one call may do.
     pub(super) fn new(rows: usize, index_bits: u32) -> Result<Self, OtError> {
         if !(1..=MAX_INDEX_BITS).contains(&index_bits) {
@@ -132,7 +132,7 @@ impl LookupChooser {
         indices: &[u16],
         index_bits: u32,
     ) -> Result<(Vec<u8>, PendingLookup), OtError> {
-        let layout = Layout::new(indices.len(), index_bits)?;
+        let layout = RequestLayout::new(indices.len(), index_bits)?;
         if let Some(row) = indices.iter().position(|v| v >> index_bits != 0) {
             return Err(OtError::IndexOutOfRange { row });
         }
@@ -189,7 +189,7 @@ fn bit_slices(indices: &[u16]) -> [u128; MAX_INDEX_BITS as usize] {
 
 /// A request that waits for its answer. It can be finished once.
 pub struct PendingLookup {
-    layout: Layout,
+    layout: RequestLayout,
     indices: Zeroizing<Vec<u16>>,
     pads: Zeroizing<Vec<u128>>,
 }
@@ -268,7 +268,7 @@ pub struct LookupSender {
 impl LookupSender {
     /// Bytes of a request for so many rows.
     pub fn request_bytes(rows: usize, index_bits: u32) -> Result<usize, OtError> {
-        Ok(Layout::new(rows, index_bits)?.request_bytes())
+        Ok(RequestLayout::new(rows, index_bits)?.request_bytes())
     }
 
     /// Bytes of the answer to such a request, if that is not too much at once.
@@ -277,7 +277,7 @@ impl LookupSender {
         index_bits: u32,
         entry_bytes: usize,
     ) -> Result<usize, OtError> {
-        Layout::new(rows, index_bits)?.answer_bytes(entry_bytes)
+        RequestLayout::new(rows, index_bits)?.answer_bytes(entry_bytes)
     }
 
     /// Step 2: answers the chooser's first message. The sender is ready.
@@ -309,7 +309,7 @@ impl LookupSender {
         entry_bytes: usize,
         fill: impl Fn(usize, &mut [u8]) + Sync,
     ) -> Result<Vec<u8>, OtError> {
-        let layout = Layout::new(rows, index_bits)?;
+        let layout = RequestLayout::new(rows, index_bits)?;
         let table_bytes = layout.table_bytes(entry_bytes)?;
         let (first_group, strips) = self.accept(layout, request)?;
         let mut answer = vec![0; table_bytes * rows];
@@ -347,7 +347,7 @@ impl LookupSender {
     /// Checks a request and moves on: its first group, and its strips.
     pub(super) fn accept<'a>(
         &mut self,
-        layout: Layout,
+        layout: RequestLayout,
         request: &'a [u8],
     ) -> Result<(u64, &'a [u8]), OtError> {
         expect_length("the request", request, layout.request_bytes())?;

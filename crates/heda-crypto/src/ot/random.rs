@@ -8,7 +8,7 @@
 use super::OtError;
 use super::extension::GROUP;
 use super::hash::transfer_tweak;
-use super::lookup::{Layout, LookupChooser, LookupSender, POSITION_BYTES};
+use super::lookup::{LookupChooser, LookupSender, POSITION_BYTES, RequestLayout};
 use rayon::prelude::*;
 use std::fmt;
 use zeroize::Zeroizing;
@@ -38,7 +38,7 @@ impl ChosenKey {
 impl LookupChooser {
     /// Asks for one random transfer per choice.
     pub fn random(&mut self, choices: &[bool]) -> Result<(Vec<u8>, Vec<ChosenKey>), OtError> {
-        let layout = Layout::new(choices.len(), 1)?;
+        let layout = RequestLayout::new(choices.len(), 1)?;
         let first_group = self.position.advance(layout.all_groups())?;
         let mut request = vec![0; layout.request_bytes()];
         let (position, strips) = request.split_at_mut(POSITION_BYTES);
@@ -68,7 +68,7 @@ impl LookupChooser {
 impl LookupSender {
     /// Takes part in `count` random transfers.
     pub fn random(&mut self, request: &[u8], count: usize) -> Result<Vec<KeyPair>, OtError> {
-        let layout = Layout::new(count, 1)?;
+        let layout = RequestLayout::new(count, 1)?;
         let (first_group, strips) = self.accept(layout, request)?;
         let mut words = Zeroizing::new(vec![[0; 2 * GROUP]; count.div_ceil(GROUP)]);
         words

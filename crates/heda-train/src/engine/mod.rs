@@ -13,8 +13,8 @@ mod seam;
 
 pub(crate) use columns::Columns;
 pub(crate) use seam::{
-    GradientAsk, Implementation, Joined, Limits, Part, ProviderEngine, ProviderRows, Question,
-    Terms, UserEngine,
+    GradientAsk, GradientQuestion, Implementation, Joined, Limits, Part, ProviderEngine,
+    ProviderRows, Terms, UserEngine,
 };
 
 use serde::{Deserialize, Serialize};

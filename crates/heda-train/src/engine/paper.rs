@@ -4,8 +4,8 @@
 
 use super::lookup::{self, Encrypted, LookupProvider, LookupUser, Remote};
 use super::{
-    Engine, GradientAsk, Implementation, Impossible, Joined, Limits, Part, ProviderEngine,
-    ProviderRows, Question, Terms, UserEngine,
+    Engine, GradientAsk, GradientQuestion, Implementation, Impossible, Joined, Limits, Part,
+    ProviderEngine, ProviderRows, Terms, UserEngine,
 };
 use crate::error::{JobError, PeerProblem, ServeError};
 use crate::histogram::Histogram;
@@ -251,7 +251,11 @@ struct PaperSide {
 }
 
 impl ProviderEngine for PaperSide {
-    fn gradient(&mut self, channel: &mut Channel, question: Question) -> Result<(), ServeError> {
+    fn gradient(
+        &mut self,
+        channel: &mut Channel,
+        question: GradientQuestion,
+    ) -> Result<(), ServeError> {
         let iteration = question.iteration.into();
         Ok(self
             .training

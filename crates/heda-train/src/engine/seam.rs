@@ -165,7 +165,7 @@ pub(crate) trait UserEngine {
 
 /// A command for a gradient, checked by the job.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Question {
+pub(crate) struct GradientQuestion {
     pub(crate) iteration: u32,
     /// The class that counts as one.
     pub(crate) positive: u32,
@@ -177,7 +177,11 @@ pub(crate) struct Question {
 /// A provider's role once everything is set up.
 pub(crate) trait ProviderEngine {
     /// Answers one gradient (J9).
-    fn gradient(&mut self, channel: &mut Channel, question: Question) -> Result<(), ServeError>;
+    fn gradient(
+        &mut self,
+        channel: &mut Channel,
+        question: GradientQuestion,
+    ) -> Result<(), ServeError>;
 
     /// Answers one evaluation (J10). Asked for each class at most once, in order.
     fn count(&mut self, channel: &mut Channel, class: u32, positive: u32)

@@ -3,7 +3,7 @@
 use super::asked::Asked;
 use crate::codec::{hex, unhex};
 use crate::engine::columns::{columns_of, taking_part};
-use crate::engine::{Columns, ProviderEngine, ProviderRows, Question, Terms};
+use crate::engine::{Columns, GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError};
 use crate::house::{Admission, House, Refusal, SMALLEST_BATCH};
 use crate::message::{
@@ -254,7 +254,7 @@ impl Provider<'_> {
                         .begin_iteration(proposal.job, iteration)
                         .map_err(refused)?;
                     let batch = Batch::new(batch as usize, proposal.batches as usize);
-                    let question = Question {
+                    let question = GradientQuestion {
                         iteration,
                         positive,
                         batch,

@@ -1,6 +1,6 @@
 //! Scores and weighted sums equal the clear computation modulo 2^48.
 
-use crate::lattice::layout::Layout;
+use crate::lattice::layout::SlotLayout;
 use crate::lattice::parameters::PLAINTEXT_MODULUS;
 use crate::lattice::wire::Kind;
 use crate::lattice::*;
@@ -52,8 +52,8 @@ fn clear_sums(x: &[u32], columns: usize, weights: &[u64], mask: &[u64]) -> Vec<u
     sums
 }
 
-fn check(key: &SecretKey, layout: Layout, rng: &mut ChaCha20Rng) {
-    let Layout { rows, columns, .. } = layout;
+fn check(key: &SecretKey, layout: SlotLayout, rng: &mut ChaCha20Rng) {
+    let SlotLayout { rows, columns, .. } = layout;
     let x = values(rows * columns, rng);
     let matrix = key.encrypt_in(&x, layout, rng).unwrap();
     let mut pool = ZeroPool::on_demand(Arc::clone(key.public_key()), rng);
@@ -88,7 +88,7 @@ fn every_layout_is_exact() {
         for width in (1..=columns).step_by(2) {
             check(
                 &key,
-                Layout {
+                SlotLayout {
                     rows,
                     columns,
                     width,
@@ -109,12 +109,12 @@ fn chosen_layouts_are_exact() {
         (100_000, 1),
         (1, 1024),
     ] {
-        check(&key, Layout::cheapest(rows, columns).unwrap(), &mut rng);
+        check(&key, SlotLayout::cheapest(rows, columns).unwrap(), &mut rng);
     }
 }
 
 #[test]
 fn the_widest_long_matrix_is_exact() {
     let (key, mut rng) = setup(3);
-    check(&key, Layout::cheapest(100_000, 100).unwrap(), &mut rng);
+    check(&key, SlotLayout::cheapest(100_000, 100).unwrap(), &mut rng);
 }

@@ -1,7 +1,7 @@
 //! The worst noise that can occur still decrypts, and how the key holder measures noise.
 
 use crate::lattice::answer::Combined;
-use crate::lattice::layout::Layout;
+use crate::lattice::layout::SlotLayout;
 use crate::lattice::parameters::*;
 use crate::lattice::ring::{Poly, Ring};
 use crate::lattice::wire::Kind;
@@ -93,7 +93,7 @@ fn unflooded(key: &SecretKey, combined: &Combined, message: u64) -> f64 {
 fn worst(rows: usize, columns: usize, kind: Kind) {
     let mut rng = Randomness::seeded(11).fork("worst", 0).unwrap();
     let key = SecretKey::generate(&mut rng).unwrap();
-    let layout = Layout::cheapest(rows, columns).unwrap();
+    let layout = SlotLayout::cheapest(rows, columns).unwrap();
     let values = vec![u32::MAX; rows * columns];
     let error = |_: &mut _| Zeroizing::new(vec![i64::from(ERROR_BOUND); DEGREE]);
     let matrix = key.encrypt_with(&values, layout, &mut rng, error).unwrap();
@@ -142,7 +142,7 @@ fn noise_of_fresh_ciphertexts_is_what_the_bound_says() {
     let mut rng = Randomness::seeded(12).fork("fresh", 0).unwrap();
     let key = SecretKey::generate(&mut rng).unwrap();
     let values: Vec<u32> = (0..DEGREE as u32).collect();
-    let layout = Layout {
+    let layout = SlotLayout {
         rows: DEGREE,
         columns: 1,
         width: 1,

@@ -6,7 +6,7 @@
 
 use super::noise::{invert, measure, multiply};
 use crate::lattice::answer::Combined;
-use crate::lattice::layout::Layout;
+use crate::lattice::layout::SlotLayout;
 use crate::lattice::parameters::*;
 use crate::lattice::ring::{Poly, centre};
 use crate::lattice::wire::{HEADER_BYTES, Kind, packed_bytes};
@@ -18,7 +18,7 @@ use rand_core::Rng;
 use std::sync::Arc;
 
 const COLUMNS: usize = 4;
-const LAYOUT: Layout = Layout {
+const LAYOUT: SlotLayout = SlotLayout {
     rows: DEGREE,
     columns: COLUMNS,
     width: 1,

@@ -47,12 +47,12 @@ fn strings() -> impl Iterator<Item = std::ops::Range<usize>> {
 }
 
 /// A model scaled for the evaluation, and the lane of every signed level, at level mod 256.
-struct Question {
+struct CountQuestion {
     scaled: Scaled,
     lanes: [usize; 256],
 }
 
-impl Question {
+impl CountQuestion {
     /// Moves all scores down by less than a level, so that zero begins a level exactly.
     fn new(mut scaled: Scaled, precision: Precision) -> Self {
         let level = 1i64 << precision.dropped_bits();
@@ -83,7 +83,7 @@ pub(super) fn histogram(
     let domain = Domain::of_features(features, precision).map_err(|e| bug(&e))?;
     let scaled =
         Scaled::new(beta, &domain, precision).map_err(|e| JobError::Diverged(e.to_string()))?;
-    let question = Question::new(scaled, precision);
+    let question = CountQuestion::new(scaled, precision);
     let parts = ask_all(remotes, |remote| remote.count(&question, class))?;
     let mut sums = vec![0u64; 2 * LANES];
     for part in &parts {
@@ -105,7 +105,7 @@ pub(super) fn histogram(
 
 impl Remote {
     /// Steps E1 to E6 with one provider: counts of all rows, then of positive rows, a lane each.
-    fn count(&mut self, ask: &Question, class: u32) -> Result<Vec<u64>, RemoteError> {
+    fn count(&mut self, ask: &CountQuestion, class: u32) -> Result<Vec<u64>, RemoteError> {
         // Whoever is left out would leave the others' masks without their counterpart.
         let missing = || RemoteError::Bug("a provider without held-out rows".into());
         let held_out = self.held_out.as_ref().ok_or_else(missing)?;

@@ -1,7 +1,7 @@
 //! The provider's role.
 
 use super::{GRADIENT_MASK, tag};
-use crate::engine::{Columns, ProviderEngine, Question};
+use crate::engine::{Columns, GradientQuestion, ProviderEngine};
 use crate::error::{Blame, PeerProblem, ServeError};
 use heda_blocks::channel::Channel;
 use heda_blocks::lookup::TableReader;
@@ -34,7 +34,7 @@ const FRACTION_LIMIT: u32 = 40;
 
 impl ProviderEngine for LookupProvider {
     /// Steps G4 and G6 for one batch.
-    fn gradient(&mut self, channel: &mut Channel, ask: Question) -> Result<(), ServeError> {
+    fn gradient(&mut self, channel: &mut Channel, ask: GradientQuestion) -> Result<(), ServeError> {
         if ask.fraction_bits > FRACTION_LIMIT {
             return Err(PeerProblem::message("command", "too many fraction bits").into());
         }

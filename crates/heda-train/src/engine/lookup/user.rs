@@ -53,7 +53,7 @@ pub(crate) struct Remote {
 
 /// What all providers are asked in one iteration.
 #[derive(Debug, Clone, Copy)]
-struct Question<'a> {
+struct Round<'a> {
     command: Command,
     iteration: u32,
     batch: usize,
@@ -70,7 +70,7 @@ pub(crate) fn uniform_words(rng: &mut impl Rng, count: usize) -> Zeroizing<Vec<u
 
 impl Remote {
     /// Steps G2 to G7 but for the sum over providers.
-    fn gradient(&mut self, ask: Question<'_>) -> Result<Vec<u64>, RemoteError> {
+    fn gradient(&mut self, ask: Round<'_>) -> Result<Vec<u64>, RemoteError> {
         let mut rng = self.randomness.fork("lookup masks", ask.iteration.into())?;
         let batch = &self.batches[ask.batch];
         // G2: scores under the mask r, plus what is known in clear.
@@ -216,7 +216,7 @@ impl UserEngine for LookupUser {
                 Layout::ByScoreAndLabel => 0,
             },
         };
-        let question = Question {
+        let question = Round {
             command,
             iteration: ask.iteration,
             batch,

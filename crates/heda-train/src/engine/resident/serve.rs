@@ -5,7 +5,7 @@ use super::provider::{ProviderReady, ProviderSession};
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers};
 use super::{count_shape, tag, training_shape};
-use crate::engine::{ProviderEngine, ProviderRows, Question, Terms};
+use crate::engine::{GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError};
 use heda_blocks::channel::Channel;
 use heda_crypto::bits::MOST_BITS;
@@ -107,7 +107,7 @@ impl ResidentProvider {
 
 impl ProviderEngine for ResidentProvider {
     /// Steps R1 to R6 for one batch; then R1 and R2 for the next.
-    fn gradient(&mut self, channel: &mut Channel, ask: Question) -> Result<(), ServeError> {
+    fn gradient(&mut self, channel: &mut Channel, ask: GradientQuestion) -> Result<(), ServeError> {
         let share = ask.batch.share(self.rows.count());
         let shape = self.shape_for(ask.fraction_bits, share.len())?;
         let ready = match self.ready.take() {
