@@ -4,6 +4,7 @@
 //! front of every message, checks tag and length of what arrives before anyone looks at it,
 //! counts bytes, messages and round trips by phase, and can record a party's view.
 
+use crate::stop::{STOP_LIMIT, Stop};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
@@ -84,13 +85,11 @@ pub enum ChannelError {
     },
     /// The peer gave up and said why.
     #[error("the peer stopped: {0}")]
-    PeerStopped(String),
+    PeerStopped(Stop),
 }
 
 /// Tag of a message that says why its sender stops. Reserved in every protocol.
 const TAG_STOP: u8 = 0xff;
-/// A reason longer than this is cut.
-const STOP_REASON_LIMIT: usize = 1024;
 
 /// What went over a channel in one phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -197,7 +196,7 @@ impl Channel {
 
     /// Waits for the message with this tag, whose body has at most `limit` bytes.
     pub fn receive(&mut self, tag: u8, limit: usize) -> Result<Vec<u8>, ChannelError> {
-        let room = limit.max(STOP_REASON_LIMIT).saturating_add(1);
+        let room = limit.max(STOP_LIMIT).saturating_add(1);
         let began = Instant::now();
         let arrived = self.wire.receive_tagged(room);
         let counted = self.traffic.entry(self.phase).or_default();
@@ -208,7 +207,7 @@ impl Channel {
         counted.round_trips += u64::from(std::mem::take(&mut self.sent_since_receive));
         let got = got.ok_or(ChannelError::Empty { expected: tag })?;
         if got == TAG_STOP {
-            return Err(ChannelError::PeerStopped(printable(&body)));
+            return Err(ChannelError::PeerStopped(Stop::from_bytes(&body)));
         }
         if got != tag {
             return Err(ChannelError::Unexpected { got, expected: tag });
@@ -237,18 +236,9 @@ impl Channel {
     }
 
     /// Tells the peer why we stop; a peer that is gone already does not matter.
-    pub fn stop(&mut self, reason: &str) {
-        let cut = reason.floor_char_boundary(STOP_REASON_LIMIT);
-        let _ = self.send(TAG_STOP, &reason.as_bytes()[..cut]);
+    pub fn stop(&mut self, stop: &Stop) {
+        let _ = self.send(TAG_STOP, &stop.to_bytes());
     }
-}
-
-/// A peer's words, fit for a log line: no control characters, bounded.
-fn printable(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(&body[..body.len().min(STOP_REASON_LIMIT)]);
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect()
 }
 
 impl std::fmt::Debug for Channel {
@@ -319,6 +309,7 @@ impl Wire for MemoryWire {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stop::StopCode;
 
     fn pair() -> (Channel, Channel) {
         Channel::pair(Duration::from_millis(200))
@@ -358,10 +349,10 @@ mod tests {
         a.send(1, b"abcd").unwrap();
         let too_long = ChannelError::Wire(WireError::TooLong { got: 4, limit: 3 });
         assert_eq!(b.receive(1, 3).unwrap_err(), too_long);
-        a.stop("no\nway");
+        a.stop(&Stop::new(StopCode::Stopping, "no\nway"));
         assert_eq!(
             b.receive(1, 3).unwrap_err(),
-            ChannelError::PeerStopped("no way".into())
+            ChannelError::PeerStopped(Stop::new(StopCode::Stopping, "no way"))
         );
         assert!(matches!(
             b.receive(1, 3),

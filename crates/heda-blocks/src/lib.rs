@@ -1,7 +1,8 @@
 //! What two parties talk over, and the building block that engine `lookup` needs.
 //!
 //! [`channel`] carries tagged, bounded, counted messages; [`lookup`] reads a table of one party at
-//! a secret index of the other.
+//! a secret index of the other; [`stop`] says why a party stops.
 
 pub mod channel;
 pub mod lookup;
+pub mod stop;

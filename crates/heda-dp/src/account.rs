@@ -86,6 +86,7 @@ pub struct Charge {
 
 /// Why columns do not make a charge.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ChargeError {
     /// A release of nothing.
     #[error("a release needs at least one column")]

@@ -34,6 +34,7 @@ pub struct Audit {
 
 /// Why an audit makes no sense.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AuditError {
     /// Too few runs to say anything.
     #[error("{0} runs prove nothing; an audit needs at least 100")]

@@ -47,6 +47,7 @@ impl Automatic {
 
 /// Why a column has no automatic ε.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AutoError {
     /// Fewer than two rows.
     #[error("the automatic epsilon needs at least two rows")]

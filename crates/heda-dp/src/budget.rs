@@ -7,6 +7,7 @@ use crate::epsilon::{Epsilon, EpsilonError};
 
 /// Why an ε cannot be split as asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SplitError {
     /// Nothing to split over.
     #[error("there is no column to spend epsilon on")]

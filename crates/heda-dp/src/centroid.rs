@@ -23,6 +23,7 @@ pub enum Reference<'a> {
 
 /// Why rows cannot be released by a mechanism of the paper.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PrepareError {
     /// The rows cannot be clustered.
     #[error(transparent)]
@@ -57,6 +58,7 @@ pub enum PrepareError {
 
 /// Why a prepared release did not happen.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReleaseError {
     /// The receipt pays for something else.
     #[error(transparent)]

@@ -38,6 +38,7 @@ pub struct Clusters {
 
 /// Why rows cannot be clustered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ClusterError {
     /// k = 0.
     #[error("the cluster size is zero; clusters need at least one row")]

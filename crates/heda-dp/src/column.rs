@@ -24,6 +24,7 @@ pub enum ColumnSpec {
 
 /// Why a column cannot be released whatever its values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SpecError {
     /// A grid of one point.
     #[error("the grid has no steps; a column with one possible value says nothing, drop it")]
@@ -76,6 +77,7 @@ pub struct Bounds {
 
 /// Why two numbers are no bounds.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BoundsError {
     /// Infinite or not a number, or so far apart that their distance is.
     #[error("bounds {low} to {high} are not finite")]

@@ -25,6 +25,7 @@ pub struct Epsilon {
 
 /// Why a number is no ε.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EpsilonError {
     /// Zero.
     #[error("epsilon is zero, which would allow infinite noise only; give a positive number")]

@@ -49,6 +49,7 @@ impl Released {
 
 /// Why columns cannot be released.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PrepareError {
     /// Nothing to release.
     #[error("a release needs at least one column")]

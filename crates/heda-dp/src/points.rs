@@ -9,6 +9,7 @@ pub struct Points {
 
 /// Why numbers do not make rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PointsError {
     /// Rows without columns.
     #[error("rows need at least one column")]

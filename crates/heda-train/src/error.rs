@@ -2,11 +2,13 @@
 
 use crate::codec::Malformed;
 use crate::engine::Impossible;
+use crate::house::Refusal;
 use crate::message::SendError;
 use crate::negotiation::NegotiationError;
 use crate::proposal::BadProposal;
 use heda_blocks::channel::ChannelError;
 use heda_blocks::lookup::LookupError;
+use heda_blocks::stop::{Stop, StopCode};
 use heda_crypto::random::NoRandomness;
 use heda_learn::fixed::{DomainError, PrecisionError};
 use heda_learn::optimise::OptimiseError;
@@ -170,6 +172,9 @@ pub enum ServeError {
     Peer(#[from] PeerProblem),
     /// The house does not allow what was asked.
     #[error("refused: {0}")]
+    Denied(#[from] Refusal),
+    /// The job cannot be served as it was asked.
+    #[error("refused: {0}")]
     Refused(String),
     /// Our own data or keys do not serve.
     #[error("{0}")]
@@ -177,6 +182,27 @@ pub enum ServeError {
     /// The operating system failed us.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
+}
+
+impl ServeError {
+    /// What the data user is told, if it can still hear: why, but not what our own files or keys
+    /// look like.
+    pub fn stop(&self) -> Option<Stop> {
+        let code = match self {
+            Self::Denied(refusal) => refusal.code(),
+            Self::Refused(_) => StopCode::Refused,
+            Self::Peer(PeerProblem::Message { .. }) => StopCode::Protocol,
+            Self::Peer(PeerProblem::Channel(_)) => return None,
+            Self::House(_) | Self::Randomness(_) => StopCode::Failed,
+        };
+        Some(match code {
+            StopCode::Failed => Stop::new(
+                code,
+                "the provider cannot go on; its operator finds why in its log",
+            ),
+            code => Stop::new(code, self),
+        })
+    }
 }
 
 impl From<ChannelError> for ServeError {

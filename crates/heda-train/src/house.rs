@@ -4,17 +4,71 @@
 //! keeps a durable ledger and a policy, [`OpenHouse`] is the one for a single process.
 
 use crate::proposal::{JobId, Proposal, Spending, Split};
-use heda_dp::account::{Accountant, Charge, Receipt, Spend};
+use heda_blocks::stop::StopCode;
+use heda_crypto::random::NoRandomness;
+use heda_dp::account::{Accountant, Charge, Exhausted, Receipt, Spend};
 use heda_learn::data::Dataset;
 use heda_learn::schema::Schema;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use zeroize::Zeroizing;
 
-/// A house says no, and why.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Refusal(pub String);
+/// A house says no, and why. The words go to the data user.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A rule of the house; the cause says which, and what would do.
+    #[error("{0}")]
+    Rule(Box<dyn std::error::Error + Send + Sync>),
+    /// The budget does not reach.
+    #[error(transparent)]
+    Budget(#[from] Exhausted),
+    /// There is no budget at all.
+    #[error("this provider has no budget to publish with; encrypt all features")]
+    NoBudget,
+    /// An ε that would be read from private data.
+    #[error("automatic epsilon is read from the data and these are not public; name an epsilon")]
+    AutomaticEpsilon,
+    /// Something was asked before a job was admitted.
+    #[error("no job was admitted in this session")]
+    NotAdmitted,
+    /// The release could not be made.
+    #[error("{0}")]
+    Release(String),
+    /// The operating system failed the house.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+    /// The house closes; it will open again.
+    #[error("this provider is stopping; resume the job when it is back")]
+    Stopping,
+    /// The house cannot write its books.
+    #[error(
+        "the provider's ledger failed, so nothing may leave; resume when its operator has mended it"
+    )]
+    LedgerFailed,
+}
+
+impl Refusal {
+    /// A rule of the house that says no.
+    pub fn rule(cause: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::Rule(Box::new(cause))
+    }
+
+    /// What the data user's program decides by.
+    pub fn code(&self) -> StopCode {
+        match self {
+            Self::Stopping => StopCode::Stopping,
+            Self::LedgerFailed => StopCode::StoreFailed,
+            Self::Randomness(_) => StopCode::Failed,
+            Self::Rule(_)
+            | Self::Budget(_)
+            | Self::NoBudget
+            | Self::AutomaticEpsilon
+            | Self::NotAdmitted
+            | Self::Release(_) => StopCode::Refused,
+        }
+    }
+}
 
 /// What a house gives to an admitted job.
 #[derive(Debug, Clone)]
@@ -116,10 +170,7 @@ impl OpenHouse {
 impl House for OpenHouse {
     fn admit(&self, proposal: &Proposal) -> Result<Admission, Refusal> {
         if proposal.spending == Some(Spending::Automatic) && !self.public_data {
-            return Err(Refusal(
-                "automatic epsilon is read from the data and these are not public; name an epsilon"
-                    .into(),
-            ));
+            return Err(Refusal::AutomaticEpsilon);
         }
         Ok(Admission {
             data: Arc::clone(&self.data),
@@ -144,12 +195,8 @@ impl House for OpenHouse {
         if let Some(stored) = books.releases.get(&job) {
             return Ok(stored.clone());
         }
-        let accountant = books.accountant.as_mut().ok_or_else(|| {
-            Refusal("this provider has no budget to publish with; encrypt all features".into())
-        })?;
-        let receipt = accountant
-            .spend(charge)
-            .map_err(|e| Refusal(e.to_string()))?;
+        let accountant = books.accountant.as_mut().ok_or(Refusal::NoBudget)?;
+        let receipt = accountant.spend(charge)?;
         let released = make(receipt)?;
         books.releases.insert(job, released.clone());
         Ok(released)

@@ -54,6 +54,7 @@ pub struct Connector {
 
 /// Why there is no session. Every case names the provider.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConnectError {
     /// The address is not `host:port`.
     #[error("{provider}: `{address}` is not an address of the form host:port")]

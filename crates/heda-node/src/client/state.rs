@@ -32,6 +32,7 @@ pub struct JobState {
 
 /// Why a state cannot be kept or used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StateError {
     /// The file cannot be written.
     #[error("the checkpoint {path} cannot be written: {cause}; free some room and resume")]

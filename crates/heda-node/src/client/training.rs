@@ -8,9 +8,9 @@
 use crate::client::state::{StateError, StateFile};
 use crate::client::{ConnectError, Connector, RemoteProvider};
 use crate::config::OnLoss;
-use crate::house::{LEDGER_FAILED, STOPPING};
 use crate::system::stop::{StopSignal, StopSwitch, stop_on_signals};
 use heda_blocks::channel::{Channel, ChannelError, WireError};
+use heda_blocks::stop::Stop;
 use heda_crypto::random::Randomness;
 use heda_train::error::{JobError, PeerProblem};
 use heda_train::job::{self, Checkpoint, JobSpec, Link, Observer, Outcome};
@@ -82,17 +82,18 @@ pub struct NetworkJob {
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NetworkJobError {
     /// A provider cannot be connected to, and waiting would not help.
     #[error(transparent)]
     Connect(ConnectError),
     /// A provider refused.
-    #[error("provider {provider}: {words}")]
+    #[error("provider {provider}: {stop}")]
     Refused {
         /// Which.
         provider: String,
-        /// Its words.
-        words: String,
+        /// Its code and its words.
+        stop: Stop,
     },
     /// A provider was lost and did not come back.
     #[error("provider {provider} was lost ({cause}) and did not come back in time; resume later")]
@@ -359,13 +360,11 @@ fn judge(provider: String, problem: PeerProblem) -> Result<Loss, NetworkJobError
         PeerProblem::Channel(ChannelError::Wire(WireError::Closed(_) | WireError::TimedOut(_))) => {
             Ok(loss(provider, cause))
         }
-        PeerProblem::Channel(ChannelError::PeerStopped(words))
-            if words.contains(STOPPING) || words.contains(LEDGER_FAILED) =>
-        {
+        PeerProblem::Channel(ChannelError::PeerStopped(stop)) if stop.code.may_pass() => {
             Ok(loss(provider, cause))
         }
-        PeerProblem::Channel(ChannelError::PeerStopped(words)) => {
-            Err(NetworkJobError::Refused { provider, words })
+        PeerProblem::Channel(ChannelError::PeerStopped(stop)) => {
+            Err(NetworkJobError::Refused { provider, stop })
         }
         problem => Err(NetworkJobError::Job(JobError::Provider {
             name: provider,

@@ -1,7 +1,7 @@
 //! `job.toml`: what a data user wants trained, with whom, and at which price in privacy.
 
 use super::values::{Iota, Name, NotNegative, Positive, Seconds, Share};
-use super::{ConfigError, beside, read, repeated};
+use super::{ConfigError, Contradiction, beside, read, repeated};
 use crate::client::RemoteProvider;
 use crate::house::policy::{DataFacts, JobRequest, Published};
 use crate::identity::fingerprint::PeerFingerprint;
@@ -96,18 +96,12 @@ pub struct Auto {
 }
 
 impl Auto {
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Contradiction> {
         match (self.within_seconds, self.accuracy_loss, &self.sample) {
             (Some(_), None, None) | (None, Some(_), Some(_)) => Ok(()),
-            (None, Some(_), None) => Err(
-                "[auto] `accuracy_loss` is estimated on rows that the data user may read: name \
-                 them as `sample`"
-                    .into(),
-            ),
-            (Some(_), None, Some(_)) => {
-                Err("[auto] `within_seconds` needs no `sample`; leave it out".into())
-            }
-            _ => Err("[auto] give either `within_seconds` or `accuracy_loss`".into()),
+            (None, Some(_), None) => Err(Contradiction::NoSample),
+            (Some(_), None, Some(_)) => Err(Contradiction::SampleUnused),
+            _ => Err(Contradiction::TwoGoals),
         }
     }
 }
@@ -202,69 +196,64 @@ impl JobConfig {
         Ok(config)
     }
 
-    fn check(&self) -> Result<(), String> {
-        if self.providers.is_empty() {
-            return Err("a job needs at least one [[provider]]".into());
-        }
-        if let Some(name) = repeated(self.providers.iter().map(|p| &p.name)) {
-            return Err(format!("two [[provider]] entries are called {name}"));
-        }
-        let fingerprints = self.providers.iter().filter_map(|p| p.fingerprint);
-        if let Some(fingerprint) = repeated(fingerprints) {
-            return Err(format!("two [[provider]] entries have {fingerprint}"));
-        }
-        for provider in &self.providers {
-            match (&provider.fingerprint, &provider.certified_as) {
-                (Some(_), None) => {}
-                (None, Some(_)) if self.authority.is_some() => {}
-                (None, Some(_)) => {
-                    return Err(format!(
-                        "{}: `certified_as` needs the certificate of an `authority`",
-                        provider.name
-                    ));
-                }
-                _ => {
-                    return Err(format!(
-                        "{}: give either `fingerprint` or `certified_as`",
-                        provider.name
-                    ));
-                }
-            }
-        }
+    fn check(&self) -> Result<(), Contradiction> {
+        self.check_providers()?;
         match (&self.iota, &self.encrypt) {
             (Some(_), None) | (None, Some(_)) => {}
-            _ => return Err("give either `iota` or `encrypt`".into()),
+            _ => return Err(Contradiction::IotaOrEncrypt),
         }
         if self.encrypt.as_ref().is_some_and(Vec::is_empty) && self.epsilon.is_none() {
-            return Err("nothing is encrypted, so everything is published: give `epsilon`".into());
+            return Err(Contradiction::NothingEncrypted);
         }
         if matches!(self.iota, Some(Iota::Best(_) | Iota::Auto)) && self.epsilon.is_none() {
-            return Err(
-                "with `iota` below the number of features the others are published: give \
-                 `epsilon`, or `iota = \"all\"` to publish nothing"
-                    .into(),
-            );
+            return Err(Contradiction::NoEpsilon);
         }
         match (&self.auto, self.iota == Some(Iota::Auto)) {
             (Some(auto), true) => auto.check()?,
             (None, false) => {}
-            (None, true) => return Err("`iota = \"auto\"` needs a goal under [auto]".into()),
-            (Some(_), false) => return Err("[auto] goes with `iota = \"auto\"` only".into()),
+            (None, true) => return Err(Contradiction::NoGoal),
+            (Some(_), false) => return Err(Contradiction::GoalUnused),
         }
         self.check_ranking()
     }
 
-    fn check_ranking(&self) -> Result<(), String> {
+    fn check_providers(&self) -> Result<(), Contradiction> {
+        let section = "provider";
+        if self.providers.is_empty() {
+            return Err(Contradiction::NoProvider);
+        }
+        if let Some(name) = repeated(self.providers.iter().map(|p| &p.name)) {
+            let name = name.to_string();
+            return Err(Contradiction::RepeatedName { section, name });
+        }
+        let fingerprints = self.providers.iter().filter_map(|p| p.fingerprint);
+        if let Some(fingerprint) = repeated(fingerprints) {
+            return Err(Contradiction::RepeatedFingerprint {
+                section,
+                fingerprint,
+            });
+        }
+        for provider in &self.providers {
+            let name = || provider.name.to_string();
+            match (&provider.fingerprint, &provider.certified_as) {
+                (Some(_), None) => {}
+                (None, Some(_)) if self.authority.is_some() => {}
+                (None, Some(_)) => return Err(Contradiction::NoAuthority(name())),
+                _ => return Err(Contradiction::Recognition(name())),
+            }
+        }
+        Ok(())
+    }
+
+    fn check_ranking(&self) -> Result<(), Contradiction> {
         if self.encrypt.is_some() && (self.order.is_some() || self.ranked_by.is_some()) {
-            return Err(
-                "`encrypt` names the features, so leave `order` and `ranked_by` out".into(),
-            );
+            return Err(Contradiction::RankingUnused);
         }
         match (&self.order, &self.ranked_by) {
-            (Some(_), Some(_)) => Err("give either `order` or `ranked_by`".into()),
-            (None, Some(name)) if !self.providers.iter().any(|p| p.name == *name) => Err(format!(
-                "`ranked_by` names {name}, which is no [[provider]]"
-            )),
+            (Some(_), Some(_)) => Err(Contradiction::TwoRankings),
+            (None, Some(name)) if !self.providers.iter().any(|p| p.name == *name) => {
+                Err(Contradiction::RankedByStranger(name.to_string()))
+            }
             _ => Ok(()),
         }
     }

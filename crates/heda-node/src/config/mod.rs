@@ -3,10 +3,12 @@
 //! Both are TOML, read strictly: an unknown key, a wrong type or a value out of range is an error
 //! that shows the line. Paths in a file are relative to the file.
 
+mod contradiction;
 mod job;
 mod provider;
 mod values;
 
+pub use contradiction::Contradiction;
 pub use job::{Auto, JobConfig, OnLoss, ProviderEntry, Timeouts};
 pub use provider::{
     AllowedPeer, KnownProvider, LimitsConfig, ProviderConfig, RecognitionConfig, Reproducible,
@@ -20,6 +22,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// It cannot be read.
     #[error("{path}: {cause}")]
@@ -43,7 +46,7 @@ pub enum ConfigError {
         /// Which file.
         path: PathBuf,
         /// What does not fit, and what would.
-        problem: String,
+        problem: Contradiction,
     },
     /// The certificate of the authority cannot be read.
     #[error(transparent)]

@@ -1,7 +1,7 @@
 //! `provider.toml`: what a provider offers, to whom, and how much of it.
 
 use super::values::{Name, Positive, Seconds};
-use super::{ConfigError, beside, read, repeated};
+use super::{ConfigError, Contradiction, beside, read, repeated};
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::load_certificates;
 use crate::identity::trust::{Recognition, TrustedPeer};
@@ -195,41 +195,36 @@ impl ProviderConfig {
         Ok(config)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Contradiction> {
         if let Some(name) = repeated(self.allowed.iter().map(|peer| &peer.name)) {
-            return Err(format!("two [[allow]] entries are called {name}"));
+            let (section, name) = ("allow", name.to_string());
+            return Err(Contradiction::RepeatedName { section, name });
         }
-        let fingerprints = self.allowed.iter().filter_map(|peer| peer.fingerprint);
-        if let Some(fingerprint) = repeated(fingerprints) {
-            return Err(format!("two [[allow]] entries have {fingerprint}"));
-        }
-        if let Some(known) = repeated(self.known_providers.iter().map(|p| p.fingerprint)) {
-            return Err(format!("two [[known_provider]] entries have {known}"));
+        let allowed = repeated(self.allowed.iter().filter_map(|peer| peer.fingerprint));
+        let known = repeated(self.known_providers.iter().map(|p| p.fingerprint));
+        for (section, repeated) in [("allow", allowed), ("known_provider", known)] {
+            if let Some(fingerprint) = repeated {
+                return Err(Contradiction::RepeatedFingerprint {
+                    section,
+                    fingerprint,
+                });
+            }
         }
         for peer in &self.allowed {
             match peer.recognition() {
-                None => {
-                    return Err(format!(
-                        "{}: give either `fingerprint` or `certified_as`",
-                        peer.name
-                    ));
-                }
+                None => return Err(Contradiction::Recognition(peer.name.to_string())),
                 Some(RecognitionConfig::CertifiedAs(_)) if self.authority.is_none() => {
-                    return Err(format!(
-                        "{}: `certified_as` needs the certificate of an `authority`",
-                        peer.name
-                    ));
+                    return Err(Contradiction::NoAuthority(peer.name.to_string()));
                 }
                 Some(_) => {}
             }
         }
-        if self.limits.known_co_providers_min > self.known_providers.len() as u64 {
-            return Err(format!(
-                "known_co_providers_min is {}, but only {} [[known_provider]] entries are given, \
-                 so every job would be refused",
-                self.limits.known_co_providers_min,
-                self.known_providers.len()
-            ));
+        let (least, known) = (
+            self.limits.known_co_providers_min,
+            self.known_providers.len(),
+        );
+        if least > known as u64 {
+            return Err(Contradiction::KnownProviders { least, known });
         }
         Ok(())
     }

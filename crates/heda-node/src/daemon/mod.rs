@@ -46,6 +46,7 @@ pub struct DaemonSettings {
 
 /// Why the daemon does not run.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DaemonError {
     /// TLS cannot be set up.
     #[error(transparent)]

@@ -8,7 +8,7 @@ use crate::daemon::{Daemon, DaemonError, DaemonSettings};
 use crate::house::TrainingHouse;
 use crate::house::ledger::{Ledger, LedgerError};
 use crate::house::policy::Policy;
-use crate::house::provider_data::ProviderData;
+use crate::house::provider_data::{DataError, ProviderData};
 use crate::identity::trust::{Trust, TrustError};
 use crate::identity::{Identity, IdentityError};
 use crate::system::clock::{Clock, SystemClock};
@@ -25,6 +25,7 @@ use zeroize::Zeroizing;
 
 /// Why the provider does not serve.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The configuration cannot be used.
     #[error(transparent)]
@@ -36,8 +37,8 @@ pub enum ServeError {
     #[error(transparent)]
     Trust(#[from] TrustError),
     /// The rows cannot be used. Without the value that is at fault: this goes to logs.
-    #[error("{0}")]
-    Data(String),
+    #[error("{}", .0.for_logs())]
+    Data(DataError),
     /// The ledger cannot be used.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -93,7 +94,7 @@ fn house(
     clock: &Arc<dyn Clock>,
     metrics: &Arc<Metrics>,
 ) -> Result<TrainingHouse, ServeError> {
-    let data = ProviderData::load(config).map_err(|e| ServeError::Data(e.for_logs()))?;
+    let data = ProviderData::load(config).map_err(ServeError::Data)?;
     for words in data.warnings() {
         tracing::warn!(words, "data");
     }

@@ -133,8 +133,8 @@ impl<'a> Running<'a> {
             }
             Err(error) => {
                 self.ending = error.ending;
-                if let Some(words) = &error.for_peer {
-                    self.channel.stop(words);
+                if let Some(stop) = &error.for_peer {
+                    self.channel.stop(stop);
                 }
                 tracing::warn!(ending = ?error.ending, cause = error.for_log, "session ended");
             }

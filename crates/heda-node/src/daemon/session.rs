@@ -5,6 +5,8 @@ use crate::identity::trust::PeerIdentity;
 use crate::system::stop::StopSignal;
 use crate::wire::WireLimits;
 use heda_blocks::channel::{Channel, ChannelError};
+use heda_blocks::stop::{Stop, StopCode};
+use heda_train::house::Refusal;
 use std::time::Duration;
 
 /// Serves sessions, each in a thread of its own.
@@ -24,7 +26,7 @@ pub struct SessionError {
     /// Its kind.
     pub ending: Ending,
     /// What to tell the peer, if it can still hear. Never a private value.
-    pub for_peer: Option<String>,
+    pub for_peer: Option<Stop>,
     /// What to write into the log. Never a private value.
     pub for_log: String,
 }
@@ -32,11 +34,10 @@ pub struct SessionError {
 impl SessionError {
     /// An end with the same words for both.
     pub fn new(ending: Ending, words: impl std::fmt::Display) -> Self {
-        let words = words.to_string();
         Self {
             ending,
-            for_peer: Some(words.clone()),
-            for_log: words,
+            for_peer: Some(Stop::new(code_of(ending), &words)),
+            for_log: words.to_string(),
         }
     }
 
@@ -44,17 +45,27 @@ impl SessionError {
     pub fn internal(words: impl std::fmt::Display) -> Self {
         Self {
             ending: Ending::Failed,
-            for_peer: Some("the provider failed; its operator finds the cause in the log".into()),
+            for_peer: Some(Stop::new(
+                StopCode::Failed,
+                "the provider failed; its operator finds the cause in the log",
+            )),
             for_log: words.to_string(),
         }
     }
 
     /// The daemon stops.
     pub fn stopping() -> Self {
-        Self::new(
-            Ending::Stopped,
-            "this provider is stopping; resume the job when it is back",
-        )
+        Self::new(Ending::Stopped, Refusal::Stopping)
+    }
+}
+
+/// What the peer's program is told of an ending.
+fn code_of(ending: Ending) -> StopCode {
+    match ending {
+        Ending::Refused => StopCode::Refused,
+        Ending::Stopped => StopCode::Stopping,
+        Ending::PeerFailed => StopCode::Protocol,
+        Ending::Finished | Ending::Failed => StopCode::Failed,
     }
 }
 
@@ -68,7 +79,7 @@ impl From<ChannelError> for SessionError {
         );
         Self {
             ending: Ending::PeerFailed,
-            for_peer: hears.then(|| words.clone()),
+            for_peer: hears.then(|| Stop::new(StopCode::Protocol, &words)),
             for_log: words,
         }
     }

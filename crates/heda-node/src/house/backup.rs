@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Why there is no backup, or not all of it.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BackupError {
     /// The folder cannot be made; one that is there is never overwritten.
     #[error("{path}: {cause}; a backup is made into a new folder")]

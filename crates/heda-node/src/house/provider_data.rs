@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 /// Why there are no rows.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DataError {
     /// The schema cannot be used.
     #[error(transparent)]

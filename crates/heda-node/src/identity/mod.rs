@@ -34,6 +34,7 @@ pub struct Identity {
 
 /// Why an identity could not be made, stored or read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum IdentityError {
     /// The name does not fit into a certificate.
     #[error(

@@ -56,6 +56,7 @@ pub struct PeerIdentity {
 
 /// Why a certificate is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TrustError {
     /// It is no certificate.
     #[error("the certificate cannot be read: {0}")]
@@ -375,6 +376,7 @@ impl rustls::time_provider::TimeProvider for TlsClock {
 
 /// Why TLS could not be set up with our own key.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TlsSetupError {
     /// The key or the certificate is not usable.
     #[error(transparent)]

@@ -97,6 +97,7 @@ impl From<Content> for Frame {
 
 /// Why a greeting is not accepted. Both sides' versions are named.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum GreetingError {
     /// The first frame was something else.
     #[error("the peer did not start with a greeting")]

@@ -44,14 +44,8 @@ impl Provider<'_> {
     /// Serves one job; whatever goes wrong is told to the data user before the channel closes.
     pub fn serve(&self, channel: &mut Channel) -> Result<Served, ServeError> {
         let served = self.serve_or_fail(channel);
-        if let Err(error) = &served {
-            // The peer learns why, but not what our own files or keys look like.
-            match error {
-                ServeError::Refused(reason) => channel.stop(&format!("refused: {reason}")),
-                ServeError::Peer(PeerProblem::Message { .. }) => channel.stop(&error.to_string()),
-                ServeError::Peer(PeerProblem::Channel(_)) => {}
-                _ => channel.stop("the provider cannot go on; its operator finds why in its log"),
-            }
+        if let Some(stop) = served.as_ref().err().and_then(ServeError::stop) {
+            channel.stop(&stop);
         }
         served
     }
@@ -64,7 +58,7 @@ impl Provider<'_> {
             .check()
             .map_err(|e| PeerProblem::message("proposal", e))?;
         let engine = proposal.engine.implementation()?;
-        let admission = self.house.admit(&proposal).map_err(refused)?;
+        let admission = self.house.admit(&proposal)?;
         check_fit(&proposal, &admission)?;
         let data = &admission.data;
         let order = RowOrder::draw(data.rows(), proposal.holdout_permille, &admission.row_seed);
@@ -145,7 +139,7 @@ impl Provider<'_> {
             return Err(PeerProblem::message("split", reason).into());
         }
         let agreed = self.house.agree_split(proposal.job, &split);
-        agreed.map_err(refused)?;
+        agreed?;
         Ok((masks, split))
     }
 
@@ -216,13 +210,10 @@ impl Provider<'_> {
         let mut rng = self.randomness.fork("release noise", 0)?;
         let mut make = |receipt| {
             let bytes = offer.release(receipt, &mut rng);
-            bytes.map_err(Refusal)
+            bytes.map_err(Refusal::Release)
         };
         let charge = offer.charge();
-        let bytes = self
-            .house
-            .release(job, charge.clone(), &mut make)
-            .map_err(refused)?;
+        let bytes = self.house.release(job, charge.clone(), &mut make)?;
         let noisy = offer
             .read(&bytes, rows.labels.len())
             .map_err(|e| ServeError::House(format!("the stored release is damaged: {e}")))?;
@@ -250,9 +241,7 @@ impl Provider<'_> {
                     fraction_bits,
                 } => {
                     let positive = asked.gradient(proposal, iteration, class, batch)?;
-                    self.house
-                        .begin_iteration(proposal.job, iteration)
-                        .map_err(refused)?;
+                    self.house.begin_iteration(proposal.job, iteration)?;
                     let batch = Batch::new(batch as usize, proposal.batches as usize);
                     let question = GradientQuestion {
                         iteration,
@@ -266,9 +255,7 @@ impl Provider<'_> {
                 Command::Evaluate { class } => {
                     let positive = asked.evaluation(proposal, class)?;
                     channel.enter_phase("evaluate");
-                    self.house
-                        .begin_evaluation(proposal.job, class)
-                        .map_err(refused)?;
+                    self.house.begin_evaluation(proposal.job, class)?;
                     engine.count(channel, class, positive)?;
                     channel.enter_phase("train");
                 }
@@ -288,10 +275,6 @@ fn roster(proposal: &Proposal) -> Result<Roster, ServeError> {
         keys.push(key);
     }
     Ok(Roster::new(&proposal.job.0, &keys).map_err(|e| bad(e.to_string()))?)
-}
-
-fn refused(refusal: Refusal) -> ServeError {
-    ServeError::Refused(refusal.0)
 }
 
 fn check_fit(proposal: &Proposal, admission: &Admission) -> Result<(), ServeError> {

@@ -29,6 +29,7 @@ use std::time::Duration;
 
 /// Why the ledger did not do as asked. Nothing may leave the house then.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LedgerError {
     /// The file cannot be made or read.
     #[error("the ledger {path}: {cause}")]

@@ -5,7 +5,7 @@ mod preview;
 mod reason;
 mod request;
 
-pub use reason::{Reason, Refusal};
+pub use reason::{PolicyRefusal, Reason};
 pub use request::{DataFacts, JobRequest, Published};
 
 use crate::config::{LimitsConfig, ProviderConfig};
@@ -73,7 +73,7 @@ impl Policy {
         peer: &PeerIdentity,
         facts: &DataFacts,
         request: &JobRequest,
-    ) -> Result<Grant, Refusal> {
+    ) -> Result<Grant, PolicyRefusal> {
         let mut reasons = well_formed(request, facts);
         if reasons.is_empty() {
             reasons.extend(self.columns_allowed(peer, facts, request));
@@ -81,7 +81,7 @@ impl Policy {
             reasons.extend(self.amounts_allowed(facts, request));
         }
         if !reasons.is_empty() {
-            return Err(Refusal { reasons });
+            return Err(PolicyRefusal { reasons });
         }
         let count = count(facts, request);
         let limits = &self.limits;

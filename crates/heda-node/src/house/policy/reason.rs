@@ -6,6 +6,7 @@ use heda_train::engine::Engine;
 
 /// One reason for a refusal.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Reason {
     /// Names that do not fit into a ledger.
     #[error("a job's name has 1 to 64 letters, digits, `-` and `_`")]
@@ -127,16 +128,16 @@ pub enum Reason {
 
 /// A request that is not allowed, with every reason.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Refusal {
+pub struct PolicyRefusal {
     /// All of them, so that they can be mended at once.
     pub reasons: Vec<Reason>,
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for PolicyRefusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let reasons: Vec<String> = self.reasons.iter().map(ToString::to_string).collect();
         f.write_str(&reasons.join("; "))
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for PolicyRefusal {}

@@ -1,0 +1,84 @@
+//! What does not fit together in a file that can be read, and what would.
+
+use crate::identity::fingerprint::PeerFingerprint;
+
+/// A contradiction within one file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Contradiction {
+    /// Two entries of one kind with one name.
+    #[error("two [[{section}]] entries are called {name}; rename one")]
+    RepeatedName {
+        /// The kind of entry.
+        section: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// Two entries of one kind with one key.
+    #[error("two [[{section}]] entries have {fingerprint}; keep one")]
+    RepeatedFingerprint {
+        /// The kind of entry.
+        section: &'static str,
+        /// The key.
+        fingerprint: PeerFingerprint,
+    },
+    /// A peer that is recognised in no way or in two.
+    #[error("{0}: give either `fingerprint` or `certified_as`")]
+    Recognition(String),
+    /// A certified peer without an authority.
+    #[error("{0}: `certified_as` needs the certificate of an `authority`")]
+    NoAuthority(String),
+    /// More known providers are asked for than are known.
+    #[error(
+        "known_co_providers_min is {least}, but only {known} [[known_provider]] entries are \
+         given, so every job would be refused"
+    )]
+    KnownProviders {
+        /// The limit.
+        least: u64,
+        /// Entries.
+        known: usize,
+    },
+    /// Nobody to train with.
+    #[error("a job needs at least one [[provider]]")]
+    NoProvider,
+    /// Two ways to choose features, or none.
+    #[error("give either `iota` or `encrypt`")]
+    IotaOrEncrypt,
+    /// Everything would be published without a price.
+    #[error("nothing is encrypted, so everything is published: give `epsilon`")]
+    NothingEncrypted,
+    /// Something would be published without a price.
+    #[error(
+        "with `iota` below the number of features the others are published: give `epsilon`, or \
+         `iota = \"all\"` to publish nothing"
+    )]
+    NoEpsilon,
+    /// An automatic choice without a goal.
+    #[error("`iota = \"auto\"` needs a goal under [auto]")]
+    NoGoal,
+    /// A goal without an automatic choice.
+    #[error("[auto] goes with `iota = \"auto\"` only")]
+    GoalUnused,
+    /// Two goals, or none.
+    #[error("[auto] give either `within_seconds` or `accuracy_loss`")]
+    TwoGoals,
+    /// A goal in accuracy without rows to estimate it on.
+    #[error(
+        "[auto] `accuracy_loss` is estimated on rows that the data user may read: name them as \
+         `sample`"
+    )]
+    NoSample,
+    /// Rows to estimate with for a goal in time.
+    #[error("[auto] `within_seconds` needs no `sample`; leave it out")]
+    SampleUnused,
+    /// A ranking of features that are named.
+    #[error("`encrypt` names the features, so leave `order` and `ranked_by` out")]
+    RankingUnused,
+    /// Two rankings.
+    #[error("give either `order` or `ranked_by`")]
+    TwoRankings,
+    /// A ranking by a stranger.
+    #[error("`ranked_by` names {0}, which is no [[provider]]")]
+    RankedByStranger(String),
+}

@@ -1,0 +1,360 @@
+//! One data user in one session: every step of its job is asked here before it is done.
+
+use crate::house::ledger::{
+    EvaluationLimits, IterationLimits, JobKey, JobTerms, LedgerError, Purchase,
+};
+use crate::house::policy::{Grant, JobRequest, Published};
+use crate::house::{JobRefusal, TrainingHouse};
+use crate::identity::fingerprint::PeerFingerprint;
+use crate::identity::trust::PeerIdentity;
+use crate::system::stop::StopSignal;
+use ed25519_dalek::VerifyingKey;
+use heda_dp::account::{Charge, Mechanism, Receipt};
+use heda_dp::epsilon::Epsilon;
+use heda_train::error::ServeError;
+use heda_train::house::{Admission, House, Refusal};
+use heda_train::proposal::{JobId, Proposal, Ranking, Spending, Split};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What was agreed with a data user in this session.
+#[derive(Clone)]
+struct Agreed {
+    key: JobKey,
+    request: JobRequest,
+    grant: Grant,
+    holdout_permille: u32,
+    models: u64,
+}
+
+/// One data user in one session.
+pub(super) struct Visit<'a> {
+    house: &'a TrainingHouse,
+    peer: &'a PeerIdentity,
+    stop: &'a StopSignal,
+    admitted: Mutex<Option<Agreed>>,
+    /// Whether a refusal of this session is in the ledger.
+    noted: AtomicBool,
+}
+
+impl<'a> Visit<'a> {
+    pub(super) fn new(
+        house: &'a TrainingHouse,
+        peer: &'a PeerIdentity,
+        stop: &'a StopSignal,
+    ) -> Self {
+        Self {
+            house,
+            peer,
+            stop,
+            admitted: Mutex::new(None),
+            noted: AtomicBool::new(false),
+        }
+    }
+
+    fn agreed(&self) -> Result<Agreed, Refusal> {
+        let agreed = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        agreed.clone().ok_or(Refusal::NotAdmitted)
+    }
+
+    fn remember(&self, agreed: Agreed) {
+        let mut place = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = Some(agreed);
+    }
+
+    /// Asks the policy; a refusal is noted.
+    fn judge(&self, job: &JobKey, holdout: u32, request: &JobRequest) -> Result<Grant, Refusal> {
+        let facts = self.house.data.facts(holdout);
+        let verdict = self.house.policy.evaluate(self.peer, &facts, request);
+        verdict.map_err(|refusal| self.refuse(job, refusal.into()))
+    }
+
+    pub(super) fn job(&self) -> Option<JobKey> {
+        self.agreed().ok().map(|agreed| agreed.key)
+    }
+
+    /// Notes what the job itself refused, for reasons that the policy does not know.
+    pub(super) fn note_refusal(&self, error: &ServeError) {
+        let reason = match error {
+            ServeError::Denied(Refusal::Stopping) => return,
+            ServeError::Denied(refusal) => refusal.to_string(),
+            ServeError::Refused(reason) => reason.clone(),
+            _ => return,
+        };
+        if let (Some(job), false) = (self.job(), self.noted.load(Ordering::Relaxed)) {
+            self.note(&job, &reason);
+        }
+    }
+
+    /// Writes a refusal into the ledger.
+    fn note(&self, job: &JobKey, reason: &str) {
+        self.noted.store(true, Ordering::Relaxed);
+        let noted = self.house.ledger.refuse(job, &self.peer.label, reason);
+        if let Err(error) = noted {
+            tracing::error!(cause = %error, "a refusal could not be written down");
+        }
+    }
+
+    /// Refuses, and notes it in the ledger.
+    fn refuse(&self, job: &JobKey, cause: JobRefusal) -> Refusal {
+        self.note(job, &cause.to_string());
+        Refusal::rule(cause)
+    }
+
+    /// Limits are told; failures of our own store are for the log.
+    fn ledger_refusal(&self, job: &JobKey, error: LedgerError) -> Refusal {
+        if error.is_refusal() {
+            return self.refuse(job, error.into());
+        }
+        // There is nowhere to note it.
+        self.noted.store(true, Ordering::Relaxed);
+        tracing::error!(cause = %error, "the ledger failed");
+        Refusal::LedgerFailed
+    }
+
+    /// Pays, makes and stores the release, or finds what was stored before.
+    fn buy_and_store(
+        &self,
+        job: &JobKey,
+        charge: &Charge,
+        total: Epsilon,
+        make: &mut dyn FnMut(Receipt) -> Result<Vec<u8>, Refusal>,
+    ) -> Result<Vec<u8>, ReleaseFailure> {
+        let house = self.house;
+        let buy = || {
+            let data_set = &house.policy.data_set;
+            house.ledger.buy(job, data_set, charge.clone(), total)
+        };
+        let receipt = match buy()? {
+            Purchase::Stored(content) => return Ok(content),
+            Purchase::Paid(receipt) => receipt,
+        };
+        let content = make(receipt).map_err(ReleaseFailure::Refused)?;
+        match house.ledger.store_release(job, &content) {
+            Ok(_) => Ok(content),
+            // The same job in another session, left over from before a loss, was faster: only
+            // what is stored may leave.
+            Err(LedgerError::OtherRelease(id)) => match buy()? {
+                Purchase::Stored(content) => Ok(content),
+                Purchase::Paid(_) => Err(LedgerError::OtherRelease(id).into()),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn request(&self, proposal: &Proposal) -> Result<JobRequest, JobRefusal> {
+        let facts = self.house.data.facts(proposal.holdout_permille);
+        let own = self.house.identity.verifying_key();
+        let keys: Vec<VerifyingKey> = proposal
+            .identities
+            .iter()
+            .map(|text| parse_key(text))
+            .collect::<Option<_>>()
+            .ok_or(JobRefusal::Identity)?;
+        if !keys.contains(&own) {
+            return Err(JobRefusal::NotAmong);
+        }
+        let epsilon = match proposal.spending {
+            None => None,
+            Some(Spending::Total(epsilon)) => Some(epsilon),
+            Some(Spending::Automatic) => return Err(JobRefusal::AutomaticEpsilon),
+        };
+        let others = keys.iter().filter(|key| **key != own);
+        let scored = match proposal.ranking {
+            Ranking::Given { .. } => false,
+            Ranking::Agreed { .. } => true,
+            Ranking::Chosen { chooser, .. } => keys.get(chooser) == Some(&own),
+        };
+        // Which features take part, and which of them are published, comes with the split and is
+        // looked at again then. Until then, those that may.
+        let allowed = self.house.policy.columns_of(self.peer);
+        let features = match allowed {
+            Some(allowed) if !scored => allowed.to_vec(),
+            _ => facts.features.clone(),
+        };
+        Ok(JobRequest {
+            job: proposal.job.to_string(),
+            schema: proposal.schema.clone(),
+            engine: proposal.engine,
+            scored,
+            features,
+            published: Published::Named(Vec::new()),
+            epsilon,
+            mechanism: Mechanism::Laplace,
+            iterations: u64::from(proposal.iterations),
+            batch_rows: Some(facts.training_rows / u64::from(proposal.batches.max(1))),
+            co_providers: others.map(PeerFingerprint::of_identity).collect(),
+        })
+    }
+}
+
+impl House for Visit<'_> {
+    fn admit(&self, proposal: &Proposal) -> Result<Admission, Refusal> {
+        let house = self.house;
+        let key = JobKey {
+            peer: self.peer.fingerprint,
+            id: proposal.job.to_string(),
+        };
+        if self.stop.is_set() {
+            return Err(Refusal::Stopping);
+        }
+        if proposal.seeded {
+            let words = "the data user draws reproducible masks, which do not protect its model";
+            tracing::warn!(job = key.id, words);
+        }
+        if proposal.dataset != house.policy.data_set {
+            let refusal = JobRefusal::DataSet {
+                asked: proposal.dataset.chars().take(100).collect(),
+                offered: house.policy.data_set.clone(),
+            };
+            return Err(self.refuse(&key, refusal));
+        }
+        let request = self.request(proposal).map_err(|e| self.refuse(&key, e))?;
+        let holdout_permille = proposal.holdout_permille;
+        let grant = self.judge(&key, holdout_permille, &request)?;
+        let terms = JobTerms {
+            label: self.peer.label.clone(),
+            data_set: house.policy.data_set.clone(),
+            engine: request.engine.to_string(),
+            request: terms_of(proposal, house.data.digest()).map_err(|e| self.refuse(&key, e))?,
+        };
+        let opened = house.ledger.open_job(&key, &terms);
+        let iterations = opened.map_err(|e| self.ledger_refusal(&key, e))?;
+        tracing::info!(job = key.id, iterations, "job admitted");
+        let admission = Admission {
+            data: Arc::clone(house.data.dataset()),
+            schema: Arc::clone(house.data.schema()),
+            row_seed: house.row_seed(&key)?,
+            minimum_batch: count(house.policy.limits.rows_per_batch_min),
+            minimum_held_out: count(house.policy.limits.held_out_rows_min),
+        };
+        self.remember(Agreed {
+            key,
+            request,
+            grant,
+            holdout_permille,
+            models: proposal.positives.len() as u64,
+        });
+        Ok(admission)
+    }
+
+    fn agree_split(&self, _job: JobId, split: &Split) -> Result<(), Refusal> {
+        let mut agreed = self.agreed()?;
+        let features = self.house.data.dataset().features();
+        let names = |part: &[usize]| -> Vec<String> {
+            let known = part.iter().filter_map(|&feature| features.get(feature));
+            known.map(|feature| feature.name.clone()).collect()
+        };
+        let published = names(&split.published);
+        agreed.request.features = [names(&split.encrypted), published.clone()].concat();
+        agreed.request.published = Published::Named(published);
+        agreed.grant = self.judge(&agreed.key, agreed.holdout_permille, &agreed.request)?;
+        self.remember(agreed);
+        Ok(())
+    }
+
+    fn release(
+        &self,
+        _job: JobId,
+        charge: Charge,
+        make: &mut dyn FnMut(Receipt) -> Result<Vec<u8>, Refusal>,
+    ) -> Result<Vec<u8>, Refusal> {
+        let house = self.house;
+        let agreed = self.agreed()?;
+        let mut request = agreed.request;
+        let columns = charge.columns().iter().map(|c| c.name.clone());
+        request.published = Published::Named(columns.collect());
+        request.epsilon = Some(charge.total());
+        request.mechanism = charge.mechanism();
+        self.judge(&agreed.key, agreed.holdout_permille, &request)?;
+        let nothing = || self.refuse(&agreed.key, JobRefusal::PublishesNothing);
+        let total = house.policy.limits.epsilon_total.ok_or_else(nothing)?;
+        let content = self
+            .buy_and_store(&agreed.key, &charge, total, make)
+            .map_err(|failure| match failure {
+                ReleaseFailure::Ledger(error) => self.ledger_refusal(&agreed.key, error),
+                ReleaseFailure::Refused(refusal) => refusal,
+            })?;
+        if let Err(error) = house.show_budget() {
+            tracing::warn!(cause = %error, "the metrics do not show the budget");
+        }
+        Ok(content)
+    }
+
+    fn begin_iteration(&self, _job: JobId, _iteration: u32) -> Result<(), Refusal> {
+        if self.stop.is_set() {
+            return Err(Refusal::Stopping);
+        }
+        let house = self.house;
+        let agreed = self.agreed()?;
+        let limits = IterationLimits {
+            per_job: agreed.grant.iterations_most,
+            per_day: house.policy.limits.iterations_per_day.get(),
+        };
+        let counted = house
+            .ledger
+            .count_iteration(&agreed.key, &house.policy.data_set, limits);
+        counted.map_err(|e| self.ledger_refusal(&agreed.key, e))?;
+        house.metrics.iteration_finished();
+        Ok(())
+    }
+
+    fn begin_evaluation(&self, _job: JobId, _class: u32) -> Result<(), Refusal> {
+        let agreed = self.agreed()?;
+        let limits = &self.house.policy.limits;
+        let each = limits.evaluations_per_model.get();
+        let limits = EvaluationLimits {
+            per_job: each.saturating_mul(agreed.models),
+            per_day: limits.iterations_per_day.get(),
+        };
+        let data_set = &self.house.policy.data_set;
+        let counted = self
+            .house
+            .ledger
+            .count_evaluation(&agreed.key, data_set, limits);
+        counted.map_err(|e| self.ledger_refusal(&agreed.key, e))
+    }
+}
+
+/// Why there is no release.
+enum ReleaseFailure {
+    Ledger(LedgerError),
+    Refused(Refusal),
+}
+
+impl From<LedgerError> for ReleaseFailure {
+    fn from(error: LedgerError) -> Self {
+        Self::Ledger(error)
+    }
+}
+
+/// What a job may not change when it comes back. Who else takes part may change when a provider
+/// was lost, and then the order of features is given; the policy looks at both every time.
+fn terms_of(proposal: &Proposal, data: &str) -> Result<String, JobRefusal> {
+    let mut terms = serde_json::to_value(proposal).map_err(JobRefusal::Terms)?;
+    if let Some(fields) = terms.as_object_mut() {
+        fields.remove("identities");
+        fields.remove("ranking");
+        // A release is stored row by row: it cannot go on with other rows.
+        fields.insert("rows".into(), data.into());
+    }
+    Ok(terms.to_string())
+}
+
+fn count(limit: NonZeroU64) -> usize {
+    usize::try_from(limit.get()).unwrap_or(usize::MAX)
+}
+
+fn parse_key(text: &str) -> Option<VerifyingKey> {
+    let digits = text.as_bytes();
+    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let pair = std::str::from_utf8(pair).ok()?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    VerifyingKey::from_bytes(&bytes).ok()
+}
