@@ -8,8 +8,9 @@
 //!   holds only as long as nobody's row lies at two providers.
 //!
 //! [`Accountant`] is the arithmetic in memory. A provider that must remember across restarts
-//! implements [`Spend`] on its own store: write the charge durably first, and only then make the
-//! receipt with [`Receipt::for_recorded_charge`].
+//! implements [`Spend::record`] on its own store: it writes the charge durably, and
+//! [`Spend::spend`] makes the receipt when that is done. There is no other way to a receipt.
+//! Estimates, which pay nothing and let nothing leave, use the previews of the mechanisms.
 
 use crate::epsilon::{Epsilon, EpsilonError};
 use serde::{Deserialize, Serialize};
@@ -160,6 +161,24 @@ impl Charge {
     pub fn total(&self) -> Epsilon {
         self.total
     }
+
+    /// Whether this is the price of so many columns by this mechanism.
+    pub(crate) fn is_for(
+        &self,
+        mechanism: Mechanism,
+        columns: usize,
+    ) -> Result<(), ReceiptMismatch> {
+        let (paid, paid_columns) = (self.mechanism, self.columns.len());
+        if (paid, paid_columns) == (mechanism, columns) {
+            return Ok(());
+        }
+        Err(ReceiptMismatch {
+            paid,
+            paid_columns,
+            mechanism,
+            columns,
+        })
+    }
 }
 
 /// Proof that a charge was paid. Not clonable, consumed by the release it pays for.
@@ -170,12 +189,6 @@ pub struct Receipt {
 }
 
 impl Receipt {
-    /// For implementations of [`Spend`] alone: states that the charge **has been recorded against
-    /// the data set's limit, durably**. Calling it anywhere else publishes without paying.
-    pub fn for_recorded_charge(charge: Charge) -> Self {
-        Self { charge }
-    }
-
     /// What was paid for.
     pub fn charge(&self) -> &Charge {
         &self.charge
@@ -187,20 +200,12 @@ impl Receipt {
         mechanism: Mechanism,
         columns: usize,
     ) -> Result<Charge, ReceiptMismatch> {
-        let (paid, paid_columns) = (self.charge.mechanism, self.charge.columns.len());
-        if (paid, paid_columns) != (mechanism, columns) {
-            return Err(ReceiptMismatch {
-                paid,
-                paid_columns,
-                mechanism,
-                columns,
-            });
-        }
+        self.charge.is_for(mechanism, columns)?;
         Ok(self.charge)
     }
 }
 
-/// A receipt for something else.
+/// A receipt or a price for something else.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the receipt pays for {paid_columns} columns by {paid}, not for {columns} by {mechanism}; \
@@ -219,15 +224,21 @@ pub struct ReceiptMismatch {
 
 /// Who guards the budget of one data set.
 ///
-/// An implementation checks the charge against the limit and records it; durably, if the data
-/// outlive the process. Only when both are done does it make the [`Receipt`]. If recording fails
-/// it returns its error and no receipt. A crash after recording loses budget, never privacy.
+/// An implementation says how a charge is recorded; [`Spend::spend`] is the only place where a
+/// [`Receipt`] is made. A crash after recording loses budget, never privacy.
 pub trait Spend {
     /// Why nothing was spent.
     type Refused: std::error::Error + Send + Sync + 'static;
 
+    /// Checks the charge against the limit and records it, durably if the data outlive the
+    /// process; or refuses and leaves everything as it was.
+    fn record(&mut self, charge: &Charge) -> Result<(), Self::Refused>;
+
     /// Spends the charge, or refuses and leaves everything as it was.
-    fn spend(&mut self, charge: Charge) -> Result<Receipt, Self::Refused>;
+    fn spend(&mut self, charge: Charge) -> Result<Receipt, Self::Refused> {
+        self.record(&charge)?;
+        Ok(Receipt { charge })
+    }
 }
 
 /// The budget of one data set, in memory.
@@ -296,10 +307,10 @@ impl Accountant {
 impl Spend for Accountant {
     type Refused = Exhausted;
 
-    fn spend(&mut self, charge: Charge) -> Result<Receipt, Exhausted> {
-        self.check(&charge)?;
+    fn record(&mut self, charge: &Charge) -> Result<(), Exhausted> {
+        self.check(charge)?;
         self.spent += charge.total.billionths();
-        Ok(Receipt::for_recorded_charge(charge))
+        Ok(())
     }
 }
 
@@ -383,7 +394,10 @@ mod tests {
 
     #[test]
     fn a_receipt_pays_for_its_own_release_only() {
-        let receipt = || Receipt::for_recorded_charge(charge(&[("a", "1")]).unwrap());
+        let receipt = || {
+            let mut accountant = Accountant::new(epsilon("1"));
+            accountant.spend(charge(&[("a", "1")]).unwrap()).unwrap()
+        };
         assert!(receipt().redeem(Mechanism::Laplace, 1).is_ok());
         assert!(receipt().redeem(Mechanism::Laplace, 2).is_err());
         assert!(receipt().redeem(Mechanism::Ima, 1).is_err());

@@ -47,6 +47,20 @@ impl Released {
     }
 }
 
+/// What a release would look like. Nothing was paid for it, so it must not leave the house: it is
+/// made to see what the noise does, on rows that whoever estimates may read anyway.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Preview {
+    columns: Vec<Vec<u32>>,
+}
+
+impl Preview {
+    /// Noisy values, column by column, on the grids of the specification.
+    pub fn columns(&self) -> &[Vec<u32>] {
+        &self.columns
+    }
+}
+
 /// Why columns cannot be released.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -147,12 +161,27 @@ impl Prepared<'_> {
         rng: &mut R,
     ) -> Result<Released, ReceiptMismatch> {
         let charge = receipt.redeem(Mechanism::Laplace, self.domains.len())?;
+        let columns = self.noisy_columns(&charge, rng);
+        Ok(Released { columns, charge })
+    }
+
+    /// The noise that this price would buy, without paying it.
+    pub fn preview<R: CryptoRng>(
+        self,
+        price: &Charge,
+        rng: &mut R,
+    ) -> Result<Preview, ReceiptMismatch> {
+        price.is_for(Mechanism::Laplace, self.domains.len())?;
+        let columns = self.noisy_columns(price, rng);
+        Ok(Preview { columns })
+    }
+
+    fn noisy_columns<R: CryptoRng>(&self, charge: &Charge, rng: &mut R) -> Vec<Vec<u32>> {
         let paid = charge.columns().iter().map(|column| column.epsilon);
         let columns = self.domains.iter().zip(self.values).zip(paid);
-        let columns = columns
+        columns
             .map(|((&domain, values), epsilon)| noisy_column(domain, values, epsilon, rng))
-            .collect();
-        Ok(Released { columns, charge })
+            .collect()
     }
 }
 
@@ -273,6 +302,20 @@ mod tests {
             error: SpecError::NoSteps,
         };
         assert_eq!(prepare(&none, &[vec![0]]).unwrap_err(), spec);
+    }
+
+    #[test]
+    fn a_preview_is_what_the_release_would_be_with_the_same_noise() {
+        let values = [vec![0, 8, 4, 8], vec![0, 1, 2, 2]];
+        let receipt = receipt(&["0.1", "0.2"]);
+        let price = receipt.charge().clone();
+        let previewed = prepare(&COLUMNS, &values).unwrap();
+        let previewed = previewed.preview(&price, &mut rng()).unwrap();
+        let released = prepare(&COLUMNS, &values).unwrap();
+        let released = released.release(receipt, &mut rng()).unwrap();
+        assert_eq!(previewed.columns(), released.columns());
+        let narrow = prepare(&COLUMNS[..1], &values[..1]).unwrap();
+        assert!(narrow.preview(&price, &mut rng()).is_err());
     }
 
     #[test]

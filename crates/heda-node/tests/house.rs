@@ -3,9 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
 
 mod common;
+#[path = "common/steps.rs"]
+mod steps;
 
 use common::*;
 use heda_blocks::channel::{Channel, ChannelError};
+use heda_blocks::stop::StopCode;
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::fixed::Precision;
@@ -22,8 +25,7 @@ use heda_node::system::clock::{ManualClock, Timestamp};
 use heda_train::error::JobError;
 use heda_train::job::{self, Checkpoint, Choice, JobSpec, Link, Observer, Outcome, Quiet};
 use heda_train::local::fresh_job_id;
-use heda_train::proposal::{Engine, PROTOCOL_VERSION, Proposal, Ranking, Spending, Split};
-use sha2::{Digest, Sha256};
+use heda_train::proposal::{Engine, PROTOCOL_VERSION, Proposal, Ranking, Spending};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -151,50 +153,6 @@ fn settled(daemon: &Running) {
     }
 }
 
-/// Steps J1 to J6 by hand, with the tags of `docs/protocols.md`.
-mod steps {
-    use super::*;
-
-    pub(crate) const PROPOSAL: u8 = 0x01;
-    pub(crate) const ACCEPTANCE: u8 = 0x02;
-    pub(crate) const ANNOUNCEMENTS: u8 = 0x03;
-    pub(crate) const SPLIT: u8 = 0x05;
-    pub(crate) const CHARGE: u8 = 0x06;
-    pub(crate) const RELEASE: u8 = 0x07;
-
-    pub(crate) fn agree(channel: &mut Channel, proposal: &Proposal) -> Result<(), ChannelError> {
-        channel.send(PROPOSAL, &serde_json::to_vec(proposal).unwrap())?;
-        let accepted = channel.receive(ACCEPTANCE, 1 << 20)?;
-        let accepted: serde_json::Value = serde_json::from_slice(&accepted).unwrap();
-        let announcement = accepted["announcement"].as_str().unwrap().as_bytes();
-        let pairs = announcement
-            .chunks(2)
-            .map(|pair| std::str::from_utf8(pair).unwrap());
-        let bytes: Vec<u8> = pairs
-            .map(|pair| u8::from_str_radix(pair, 16).unwrap())
-            .collect();
-        channel.send(ANNOUNCEMENTS, &bytes)
-    }
-
-    /// Five features encrypted, four published.
-    pub(crate) fn split(channel: &mut Channel) -> Result<(), ChannelError> {
-        let split = Split {
-            encrypted: (0..5).collect(),
-            published: (5..9).collect(),
-            dropped: Vec::new(),
-        };
-        channel.send(SPLIT, &serde_json::to_vec(&split).unwrap())
-    }
-
-    /// SHA-256 of the release, as in the ledger.
-    pub(crate) fn release(channel: &mut Channel) -> Result<String, ChannelError> {
-        channel.receive(CHARGE, 1 << 20)?;
-        let content = channel.receive(RELEASE, 1 << 20)?;
-        let hash = Sha256::digest(content);
-        Ok(hash.iter().map(|byte| format!("{byte:02x}")).collect())
-    }
-}
-
 /// What is wrong with a proposal.
 type Change = fn(&mut Proposal);
 
@@ -262,8 +220,9 @@ fn many_jobs_at_once_some_of_them_interrupted_cannot_exceed_the_budget() {
         match outcome {
             Ok(Some(hash)) => assert_eq!(Some(hash), of_job(place)),
             Ok(None) => {}
-            Err(ChannelError::PeerStopped(words)) => {
-                assert!(words.contains("1.5 of 1.6 are spent"), "{words}");
+            Err(ChannelError::PeerStopped(stop)) => {
+                assert_eq!(stop.code, StopCode::Refused);
+                assert!(stop.words.contains("1.5 of 1.6 are spent"), "{stop}");
                 assert_eq!(of_job(place), None);
             }
             Err(other) => panic!("{other}"),

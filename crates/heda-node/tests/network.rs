@@ -5,6 +5,7 @@ mod common;
 
 use common::*;
 use heda_blocks::channel::{ChannelError, WireError};
+use heda_blocks::stop::{Stop, StopCode};
 use heda_node::client::ConnectError;
 use heda_node::daemon::listener::ConnectionLimits;
 use heda_node::daemon::session::SessionLimits;
@@ -345,7 +346,8 @@ fn a_refusal_arrives_in_words() {
     let user = User::new(user);
     let mut channel = user.open(&daemon.remote()).unwrap();
     let error = channel.receive(ECHO, LIMIT).unwrap_err();
-    let words = ChannelError::PeerStopped("university asks for too much".into());
+    let words =
+        ChannelError::PeerStopped(Stop::new(StopCode::Refused, "university asks for too much"));
     assert_eq!(error, words);
     drop(channel);
     daemon.stop().unwrap();

@@ -46,17 +46,33 @@ impl<'a> Offer<'a> {
         &self.charge
     }
 
+    fn prepare(&self) -> Result<laplace::Prepared<'_>, String> {
+        let features = self.features.iter();
+        let specs: Vec<_> = features.map(|feature| domain(feature, self.bits)).collect();
+        laplace::prepare(&specs, &self.values).map_err(|e| e.to_string())
+    }
+
     /// The noisy columns on the wire.
     pub(crate) fn release<R: CryptoRng>(
         &self,
         receipt: Receipt,
         rng: &mut R,
     ) -> Result<Vec<u8>, String> {
-        let features = self.features.iter();
-        let specs: Vec<_> = features.map(|feature| domain(feature, self.bits)).collect();
-        let ready = laplace::prepare(&specs, &self.values).map_err(|e| e.to_string())?;
-        let released = ready.release(receipt, rng).map_err(|e| e.to_string())?;
+        let released = self.prepare()?.release(receipt, rng);
+        let released = released.map_err(|e| e.to_string())?;
         Ok(release_to_bytes(released.columns()))
+    }
+
+    /// What the release would look like, on the grid. Nothing is paid and nothing may leave.
+    pub(crate) fn preview<R: CryptoRng>(
+        &self,
+        rows: usize,
+        rng: &mut R,
+    ) -> Result<Vec<u32>, String> {
+        let previewed = self.prepare()?.preview(&self.charge, rng);
+        let previewed = previewed.map_err(|e| e.to_string())?;
+        let bytes = release_to_bytes(previewed.columns());
+        self.read(&bytes, rows).map_err(|e| e.to_string())
     }
 
     /// Reads a release of this offer: for every row the published columns, on the grid.

@@ -5,11 +5,15 @@
 //! moment. A release is paid for first; its content is stored before it is sent, and the same job
 //! gets the same content again without paying twice.
 
+mod account;
+mod error;
 mod report;
 mod schema;
 #[cfg(test)]
 mod tests;
 
+pub use account::{JobBudget, Purchase};
+pub use error::LedgerError;
 pub use report::{
     BudgetReport, JobReport, LedgerReader, RefusalReport, ReleaseReport, StatusReport,
 };
@@ -18,134 +22,12 @@ pub use schema::LEDGER_VERSION;
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::system::clock::{Clock, Day, Timestamp};
 use crate::system::files;
-use heda_dp::account::{Charge, Receipt};
-use heda_dp::epsilon::Epsilon;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
-use rusqlite::{ErrorCode, params};
-use sha2::{Digest, Sha256};
-use std::path::{Path, PathBuf};
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
+};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// Why the ledger did not do as asked. Nothing may leave the house then.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LedgerError {
-    /// The file cannot be made or read.
-    #[error("the ledger {path}: {cause}")]
-    File {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        cause: std::io::Error,
-    },
-    /// No room on the disk.
-    #[error("the disk is full: the ledger could not be written, so nothing was released")]
-    DiskFull,
-    /// Another process held the ledger for too long.
-    #[error("another process keeps the ledger locked; nothing was released")]
-    Locked,
-    /// SQLite failed otherwise.
-    #[error("the ledger failed: {0}")]
-    Sqlite(rusqlite::Error),
-    /// Written by a later version of this program.
-    #[error("the ledger has version {found}, this program knows {known}; use a newer program")]
-    FromTheFuture {
-        /// The file's.
-        found: u32,
-        /// Ours.
-        known: u32,
-    },
-    /// Written by an earlier version of this program, and opened for reading only.
-    #[error(
-        "the ledger has version {found}, this program writes {known}; `provider check` and \
-         `provider serve` bring it up to date"
-    )]
-    FromThePast {
-        /// The file's.
-        found: u32,
-        /// Ours.
-        known: u32,
-    },
-    /// What is stored makes no sense.
-    #[error("the ledger holds something unreadable: {0}; restore it from a backup")]
-    Damaged(String),
-    /// The budget does not reach.
-    #[error(
-        "epsilon {asked} was asked, {spent} of {total} are spent for this data set; nothing was \
-         released"
-    )]
-    Exhausted {
-        /// What the release would cost.
-        asked: Epsilon,
-        /// What is spent.
-        spent: String,
-        /// What may be spent in all.
-        total: Epsilon,
-    },
-    /// A job came back with other terms.
-    #[error("job {0} was opened on other terms; start a new job to change them")]
-    OtherTerms(String),
-    /// A job came back with another release.
-    #[error("job {0} paid for another release; start a new job to change it")]
-    OtherRelease(String),
-    /// A job's name that another data user has used. Names are drawn at random: this is no
-    /// accident.
-    #[error("job {0} belongs to another data user")]
-    Taken(String),
-    /// A job that was never opened, or has finished.
-    #[error("job {0} is not open")]
-    NotOpen(String),
-    /// The job had all its iterations.
-    #[error("job {job} had {limit} iterations, as many as a job may have")]
-    JobIterations {
-        /// Which job.
-        job: String,
-        /// The limit.
-        limit: u64,
-    },
-    /// The job had all its evaluations.
-    #[error("job {job} had {limit} evaluations on held-out rows, as many as it may have")]
-    JobEvaluations {
-        /// Which job.
-        job: String,
-        /// The limit.
-        limit: u64,
-    },
-    /// The day had all its iterations.
-    #[error(
-        "the data set had {0} iterations today (UTC), evaluations included, as many as a day may \
-         have"
-    )]
-    DayIterations(u64),
-}
-
-impl From<rusqlite::Error> for LedgerError {
-    fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull) => Self::DiskFull,
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
-            _ => Self::Sqlite(error),
-        }
-    }
-}
-
-impl LedgerError {
-    /// Whether this is a refusal by budget or limits, and not a failure.
-    pub fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            Self::Exhausted { .. }
-                | Self::OtherTerms(_)
-                | Self::OtherRelease(_)
-                | Self::Taken(_)
-                | Self::NotOpen(_)
-                | Self::JobIterations { .. }
-                | Self::JobEvaluations { .. }
-                | Self::DayIterations(_)
-        )
-    }
-}
 
 /// Which job of which data user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,15 +67,6 @@ pub struct EvaluationLimits {
     pub per_job: u64,
     /// Of iterations and evaluations together, on one data set and day.
     pub per_day: u64,
-}
-
-/// What the budget bought.
-#[derive(Debug)]
-pub enum Purchase {
-    /// Paid, nothing has left yet: make the release and store it.
-    Paid(Receipt),
-    /// Paid and made before: send this again.
-    Stored(Vec<u8>),
 }
 
 /// The ledger, open for writing.
@@ -328,58 +201,6 @@ impl Ledger {
         })
     }
 
-    /// Pays for a job's release, once.
-    pub fn buy(
-        &self,
-        job: &JobKey,
-        data_set: &str,
-        charge: Charge,
-        total: Epsilon,
-    ) -> Result<Purchase, LedgerError> {
-        let written = serde_json::to_string(&charge)
-            .map_err(|e| LedgerError::Damaged(format!("a charge: {e}")))?;
-        let stored = self.change(|change, now| {
-            if let Some((paid, content)) = find_release(change, job)? {
-                if paid != written {
-                    return Err(LedgerError::OtherRelease(job.id.clone()));
-                }
-                return Ok(content);
-            }
-            let asked = charge.total();
-            let spent = spent_billionths(change, data_set)?;
-            let left = total.billionths().saturating_sub(spent);
-            if asked.billionths() > left {
-                return Err(LedgerError::Exhausted {
-                    asked,
-                    spent: decimal(spent),
-                    total,
-                });
-            }
-            insert_release(change, job, data_set, &written, asked, now).map(|()| None)
-        })?;
-        Ok(match stored {
-            Some(content) => Purchase::Stored(content),
-            None => Purchase::Paid(Receipt::for_recorded_charge(charge)),
-        })
-    }
-
-    /// Stores the content of a paid release before it leaves; returns its SHA-256. What is stored
-    /// once is never changed.
-    pub fn store_release(&self, job: &JobKey, content: &[u8]) -> Result<[u8; 32], LedgerError> {
-        let hash: [u8; 32] = Sha256::digest(content).into();
-        self.change(|change, _| {
-            let stored = change.execute(
-                "UPDATE releases SET content = ?3, sha256 = ?4
-                 WHERE peer = ?1 AND job = ?2 AND content IS NULL",
-                params![job.peer.to_string(), job.id, content, hash],
-            )?;
-            match stored {
-                1 => Ok(hash),
-                _ => Err(LedgerError::OtherRelease(job.id.clone())),
-            }
-        })
-    }
-
     /// Notes that a job came to its end.
     pub fn finish_job(&self, job: &JobKey) -> Result<(), LedgerError> {
         self.change(|change, now| {
@@ -492,63 +313,6 @@ fn insert_job(
         ],
     )?;
     Ok(())
-}
-
-type StoredRelease = (String, Option<Vec<u8>>);
-
-fn find_release(
-    change: &Transaction<'_>,
-    job: &JobKey,
-) -> Result<Option<StoredRelease>, LedgerError> {
-    let found = change
-        .query_row(
-            "SELECT charge, content FROM releases WHERE peer = ?1 AND job = ?2",
-            params![job.peer.to_string(), job.id],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()?;
-    Ok(found)
-}
-
-fn insert_release(
-    change: &Transaction<'_>,
-    job: &JobKey,
-    data_set: &str,
-    charge: &str,
-    asked: Epsilon,
-    now: Timestamp,
-) -> Result<(), LedgerError> {
-    let open: bool = change.query_row(
-        "SELECT count(*) FROM jobs WHERE peer = ?1 AND id = ?2 AND state = 'open'",
-        params![job.peer.to_string(), job.id],
-        |row| row.get::<_, u64>(0).map(|n| n == 1),
-    )?;
-    if !open {
-        return Err(LedgerError::NotOpen(job.id.clone()));
-    }
-    change.execute(
-        "INSERT INTO releases (peer, job, data_set, charge, billionths, paid)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![
-            job.peer.to_string(),
-            job.id,
-            data_set,
-            charge,
-            asked.billionths(),
-            now.0
-        ],
-    )?;
-    Ok(())
-}
-
-/// The sum of everything paid for a data set. Exact: billionths are whole numbers.
-fn spent_billionths(connection: &Connection, data_set: &str) -> Result<u64, LedgerError> {
-    let spent = connection.query_row(
-        "SELECT coalesce(sum(billionths), 0) FROM releases WHERE data_set = ?1",
-        [data_set],
-        |row| row.get(0),
-    )?;
-    Ok(spent)
 }
 
 /// Billionths as the decimal that people write, zero included.

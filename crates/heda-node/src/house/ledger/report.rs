@@ -1,6 +1,7 @@
 //! What the ledger says, for `provider status` and `provider budget`.
 
-use super::{LEDGER_VERSION, Ledger, LedgerError, decimal, latest, schema, spent_billionths};
+use super::account::spent_billionths;
+use super::{LEDGER_VERSION, Ledger, LedgerError, decimal, latest, schema};
 use crate::system::clock::{Day, Timestamp};
 use crate::system::files;
 use heda_dp::account::Charge;

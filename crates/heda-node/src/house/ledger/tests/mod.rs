@@ -1,9 +1,13 @@
 //! The ledger against a model: what is spent, what is served again, and what a failure leaves.
 
+mod processes;
+
 use super::*;
 use crate::system::clock::ManualClock;
-use heda_dp::account::{ColumnCharge, Mechanism};
+use heda_dp::account::{Charge, ColumnCharge, Mechanism};
+use heda_dp::epsilon::Epsilon;
 use rustls::pki_types::SubjectPublicKeyInfoDer;
+use std::path::PathBuf;
 
 fn epsilon(text: &str) -> Epsilon {
     text.parse().unwrap()
@@ -442,78 +446,5 @@ fn decimals_are_those_that_people_write() {
         (10_000_000_000, "10"),
     ] {
         assert_eq!(decimal(billionths), text);
-    }
-}
-
-const CHILD_LEDGER: &str = "HEDA_TEST_CHILD_LEDGER";
-
-/// The other half of the test below; does nothing unless that one starts it.
-#[test]
-fn child_process_that_buys() {
-    let Ok(path) = std::env::var(CHILD_LEDGER) else {
-        return;
-    };
-    let clock = Arc::new(ManualClock::at(START));
-    let ledger = Ledger::open(Path::new(&path), clock as _).unwrap();
-    let won = (0..10).filter(|i| {
-        let key = key(&format!("{}-{i}", std::process::id()));
-        ledger.open_job(&key, &terms("same")).unwrap();
-        let bought = ledger.buy(&key, "ward", charge("0.1", 1), epsilon("1.55"));
-        bought.is_ok()
-    });
-    println!("won {}", won.count());
-}
-
-#[test]
-fn many_processes_cannot_overspend() {
-    let bench = Bench::new();
-    let children: Vec<_> = (0..4)
-        .map(|_| {
-            std::process::Command::new(std::env::current_exe().unwrap())
-                .args([
-                    "--exact",
-                    "house::ledger::tests::child_process_that_buys",
-                    "--nocapture",
-                ])
-                .env(CHILD_LEDGER, bench.path())
-                .stdout(std::process::Stdio::piped())
-                .spawn()
-                .unwrap()
-        })
-        .collect();
-    let mut won = 0;
-    for child in children {
-        let output = child.wait_with_output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let line = text.lines().find_map(|line| line.split("won ").nth(1));
-        won += line.unwrap().trim().parse::<u32>().unwrap();
-    }
-    assert_eq!(won, 15);
-    assert_eq!(spent(&bench.ledger()), 1_500_000_000);
-}
-
-#[test]
-fn a_process_killed_in_the_middle_leaves_whole_entries() {
-    let bench = Bench::new();
-    bench.ledger();
-    for round in 0..3 {
-        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "house::ledger::tests::child_process_that_buys"])
-            .env(CHILD_LEDGER, bench.path())
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(5 + 20 * round));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let ledger = bench.ledger();
-        let report = ledger.budget("ward", Some(epsilon("1.55"))).unwrap();
-        let sum: u64 = report
-            .releases
-            .iter()
-            .map(|r| r.charge.total().billionths())
-            .sum();
-        assert_eq!(sum, spent(&ledger));
-        assert!(sum <= 1_550_000_000);
     }
 }

@@ -1,0 +1,79 @@
+//! Several processes on one ledger, and one that is killed.
+
+use super::*;
+
+const CHILD_LEDGER: &str = "HEDA_TEST_CHILD_LEDGER";
+const CHILD_TEST: &str = concat!(module_path!(), "::child_process_that_buys");
+
+/// The test by the name that the test program knows it by: without the crate.
+fn child_test() -> &'static str {
+    let (_, name) = CHILD_TEST.split_once("::").unwrap();
+    name
+}
+
+/// The other half of the test below; does nothing unless that one starts it.
+#[test]
+fn child_process_that_buys() {
+    let Ok(path) = std::env::var(CHILD_LEDGER) else {
+        return;
+    };
+    let clock = Arc::new(ManualClock::at(START));
+    let ledger = Ledger::open(Path::new(&path), clock as _).unwrap();
+    let won = (0..10).filter(|i| {
+        let key = key(&format!("{}-{i}", std::process::id()));
+        ledger.open_job(&key, &terms("same")).unwrap();
+        let bought = ledger.buy(&key, "ward", charge("0.1", 1), epsilon("1.55"));
+        bought.is_ok()
+    });
+    println!("won {}", won.count());
+}
+
+#[test]
+fn many_processes_cannot_overspend() {
+    let bench = Bench::new();
+    let children: Vec<_> = (0..4)
+        .map(|_| {
+            std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", child_test(), "--nocapture"])
+                .env(CHILD_LEDGER, bench.path())
+                .stdout(std::process::Stdio::piped())
+                .spawn()
+                .unwrap()
+        })
+        .collect();
+    let mut won = 0;
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = text.lines().find_map(|line| line.split("won ").nth(1));
+        won += line.unwrap().trim().parse::<u32>().unwrap();
+    }
+    assert_eq!(won, 15);
+    assert_eq!(spent(&bench.ledger()), 1_500_000_000);
+}
+
+#[test]
+fn a_process_killed_in_the_middle_leaves_whole_entries() {
+    let bench = Bench::new();
+    bench.ledger();
+    for round in 0..3 {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", child_test()])
+            .env(CHILD_LEDGER, bench.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(5 + 20 * round));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let ledger = bench.ledger();
+        let report = ledger.budget("ward", Some(epsilon("1.55"))).unwrap();
+        let sum: u64 = report
+            .releases
+            .iter()
+            .map(|r| r.charge.total().billionths())
+            .sum();
+        assert_eq!(sum, spent(&ledger));
+        assert!(sum <= 1_550_000_000);
+    }
+}
