@@ -4,11 +4,13 @@
 //! cargo run --release -p heda-node --example network -- throughput [ROUNDS]
 //! cargo run --release -p heda-node --example network -- strangers  [ROUNDS]
 //! cargo run --release -p heda-node --example network -- memory     [JOBS]
+//! cargo run --release -p heda-node --example network -- wire       [ROUNDS]
 //! ```
 //!
 //! `throughput` runs the same job over channels in memory and over TLS on loopback, in turn;
 //! `strangers` over TLS with and without 50 idle connections of strangers; `memory` starts a
-//! daemon as a process of its own and looks at its memory while small jobs come and go.
+//! daemon as a process of its own and looks at its memory while small jobs come and go; `wire`
+//! moves messages of a few sizes there and back over TLS, without a job.
 #![allow(
     clippy::unwrap_used,
     reason = "a measurement that fails should say where"
@@ -53,9 +55,10 @@ fn main() {
         Some("throughput") => throughput(number(5)),
         Some("strangers") => strangers(number(5)),
         Some("memory") => memory(number(100)),
+        Some("wire") => wire(number(5)),
         // The other half of `memory`.
         Some("serve") => serve(Path::new(&words[1])),
-        _ => eprintln!("throughput, strangers or memory; see the head of this file"),
+        _ => eprintln!("throughput, strangers, memory or wire; see the head of this file"),
     }
 }
 
@@ -343,6 +346,51 @@ fn memory(jobs: u64) {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// Messages of one length, there and back, as many as make this many bytes each way.
+const WIRE_BYTES: usize = 256 << 20;
+
+/// Echoes of messages of a few lengths over TLS on loopback: medians of some rounds.
+fn wire(rounds: u64) {
+    let user = identity("user");
+    let daemon = Setup::for_peers(vec![pinned("user", &user)]).start(Arc::new(common::Echo));
+    let user = User::new(user);
+    println!("echo over TLS on loopback, both ends in one process, median of {rounds}\n");
+    println!("| message | messages | MB each way | s | MB/s, both ways | processor, s |");
+    println!("| --- | --- | --- | --- | --- | --- |");
+    for (name, bytes) in [("100 B", 100), ("64 kB", 64_000), ("4 MB", 4_000_000)] {
+        let messages = (WIRE_BYTES / bytes).min(20_000);
+        let message = vec![7; bytes];
+        let mut runs: Vec<(f64, f64)> = (0..rounds)
+            .map(|_| {
+                let mut channel = user.open(&daemon.remote()).unwrap();
+                let began = (Instant::now(), processor_time());
+                for _ in 0..messages {
+                    channel.send(common::ECHO, &message).unwrap();
+                    let back = channel.receive(common::ECHO, common::LIMIT).unwrap();
+                    assert_eq!(back.len(), bytes);
+                    channel.recycle(back);
+                }
+                let processor = processor_time().saturating_sub(began.1);
+                let took = began.0.elapsed().as_secs_f64();
+                common::echo(&mut channel, b"").unwrap();
+                (took, processor.as_secs_f64())
+            })
+            .collect();
+        let mut middle = |of: fn(&(f64, f64)) -> f64| {
+            runs.sort_by(|a, b| of(a).total_cmp(&of(b)));
+            of(&runs[runs.len() / 2])
+        };
+        let (took, processor) = (middle(|run| run.0), middle(|run| run.1));
+        let megabytes = (messages * bytes) as f64 / 1e6;
+        let rate = 2.0 * megabytes / took;
+        println!(
+            "| {name} | {messages} | {megabytes:.0} | {took:.2} | {rate:.0} | {processor:.2} |"
+        );
+    }
+    let (resident, _) = vital_signs(std::process::id());
+    println!("\nresident memory after it: {resident:.0} MB");
 }
 
 /// Resident megabytes and threads of a process.

@@ -262,8 +262,8 @@ fn failure(error: NetworkJobError) -> Failure {
         NetworkJobError::Lost { .. } | NetworkJobError::Stopped => Kind::Resumable,
         // A checkpoint that could not be written leaves the one before it.
         NetworkJobError::State(_) => Kind::Resumable,
-        NetworkJobError::Runtime(_) => Kind::Bug,
         NetworkJobError::Job(error) => return job_failure(error),
+        _ => Kind::Bug,
     };
     Failure::new(kind, error)
 }
