@@ -1,27 +1,26 @@
-//! A trusted peer that breaks the rules of a session: another version, repeats, floods, garbage,
-//! a line that is cut in mid-message. The provider ends that session and serves the next one.
+//! A trusted peer that breaks the rules of a session: another version, floods, garbage, a line that
+//! is cut in mid-message. The provider ends that session and serves the next one.
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use common::*;
 use heda_blocks::channel::{ChannelError, WireError};
+use heda_blocks::stop::{Stop, StopCode};
 use heda_node::client::ConnectError;
 use heda_node::identity::Identity;
-use heda_node::wire::frame::{Content, Frame, Hello, PROTOCOL_VERSION};
-use hyper_util::rt::TokioIo;
-use prost::bytes::Bytes;
+use heda_node::wire::frame::{Frame, Head, Kind, PIECE_LIMIT};
+use heda_node::wire::greeting::{Greeting, PROTOCOL_VERSION};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::mpsc::{Sender, channel};
-use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
-use tonic::{Request, Status, Streaming};
-use tonic_prost::ProstCodec;
+
+type Raw = tokio_rustls::client::TlsStream<TcpStream>;
 
 /// Believes every server: the tests are about what the provider does.
 #[derive(Debug)]
@@ -76,12 +75,10 @@ fn client_config(identity: &Identity) -> rustls::ClientConfig {
         .unwrap()
 }
 
-async fn raw_stream(
-    identity: &Identity,
-    daemon: &Running,
-) -> tokio_rustls::client::TlsStream<TcpStream> {
+/// A connection that offers this protocol in the handshake.
+async fn raw_stream(identity: &Identity, daemon: &Running, protocol: &[u8]) -> Raw {
     let mut config = client_config(identity);
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = vec![protocol.to_vec()];
     let tls = tokio_rustls::TlsConnector::from(Arc::new(config));
     let tcp = TcpStream::connect(daemon.address).await.unwrap();
     tls.connect("provider".try_into().unwrap(), tcp)
@@ -89,60 +86,35 @@ async fn raw_stream(
         .unwrap()
 }
 
-/// A connection for gRPC.
-async fn raw_channel(identity: &Identity, daemon: &Running) -> tonic::transport::Channel {
-    let mut stream = Some(TokioIo::new(raw_stream(identity, daemon).await));
-    let connector = tower_service_fn(move || stream.take());
-    let endpoint = tonic::transport::Endpoint::from_static("http://provider");
-    endpoint.connect_with_connector(connector).await.unwrap()
+/// Everything until the provider ends the connection.
+async fn all_of(stream: &mut Raw) -> Vec<u8> {
+    let mut all = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(&mut all));
+    let _ = ended.await.expect("the connection is still open");
+    all
 }
 
-/// A session whose frames the test writes itself.
-async fn raw_session(
-    identity: &Identity,
-    daemon: &Running,
-    first: Frame,
-) -> Result<(Sender<Frame>, Streaming<Frame>), Status> {
-    let channel = raw_channel(identity, daemon).await;
-    let (frames, outgoing) = channel_of(first);
-    let mut grpc = tonic::client::Grpc::new(channel);
-    grpc.ready().await.unwrap();
-    let path = tonic::codegen::http::uri::PathAndQuery::from_static("/heda.v1.Heda/Session");
-    let codec = ProstCodec::<Frame, Frame>::default();
-    let answer = grpc.streaming(Request::new(outgoing), path, codec).await?;
-    Ok((frames, answer.into_inner()))
-}
-
-fn channel_of(first: Frame) -> (Sender<Frame>, ReceiverStream<Frame>) {
-    let (frames, outgoing) = channel(64);
-    frames.try_send(first).unwrap();
-    (frames, ReceiverStream::new(outgoing))
-}
-
-type Io = TokioIo<tokio_rustls::client::TlsStream<TcpStream>>;
-
-struct Connect<F>(F);
-
-fn tower_service_fn<F: FnMut() -> Option<Io>>(give: F) -> Connect<F> {
-    Connect(give)
-}
-
-impl<F: FnMut() -> Option<Io>> tonic::codegen::Service<tonic::codegen::http::Uri> for Connect<F> {
-    type Response = Io;
-    type Error = std::io::Error;
-    type Future = std::future::Ready<std::io::Result<Io>>;
-
-    fn poll_ready(
-        &mut self,
-        _: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<std::io::Result<()>> {
-        std::task::Poll::Ready(Ok(()))
+/// Cuts bytes into frames.
+fn frames(mut bytes: &[u8]) -> Vec<(Kind, Vec<u8>)> {
+    let mut frames = Vec::new();
+    while let Some((head, rest)) = bytes.split_first_chunk() {
+        let head = Head::from_bytes(*head).unwrap();
+        let Some((payload, rest)) = rest.split_at_checked(head.length) else {
+            break;
+        };
+        frames.push((head.kind, payload.to_vec()));
+        bytes = rest;
     }
-
-    fn call(&mut self, _: tonic::codegen::http::Uri) -> Self::Future {
-        std::future::ready((self.0)().ok_or_else(|| std::io::Error::other("used")))
-    }
+    frames
 }
+
+fn raw_frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap();
+    [&[kind], &length.to_le_bytes()[..], payload].concat()
+}
+
+const PIECE: u8 = 2;
+const LAST_PIECE: u8 = 3;
 
 struct Bench {
     user: Identity,
@@ -160,26 +132,30 @@ fn bench() -> Bench {
 }
 
 impl Bench {
-    /// Sends frames after a good greeting; how the provider ended the session.
-    fn provoke(&self, frames: Vec<Frame>) -> Option<Status> {
-        self.runtime.block_on(async {
-            let opened = raw_session(&self.user, &self.daemon, Frame::hello()).await;
-            let (sender, mut incoming) = opened.unwrap();
-            for frame in frames {
-                let _ = sender.send(frame).await;
-            }
-            let answers = async {
-                loop {
-                    match incoming.message().await {
-                        Ok(Some(_)) => {}
-                        Ok(None) => return None,
-                        Err(status) => return Some(status),
-                    }
-                }
-            };
-            let waited = tokio::time::timeout(Duration::from_secs(15), answers).await;
-            waited.expect("the provider did not end the session")
-        })
+    /// Sends bytes and returns the frames of the answer, until the provider ends the connection.
+    fn answer_to(&self, bytes: &[u8]) -> Vec<(Kind, Vec<u8>)> {
+        let answer = self.runtime.block_on(async {
+            let mut stream = raw_stream(&self.user, &self.daemon, b"heda").await;
+            // It may break the connection while we still send.
+            let _ = stream.write_all(bytes).await;
+            all_of(&mut stream).await
+        });
+        frames(&answer)
+    }
+
+    /// Sends this after a good greeting, which is answered by one.
+    fn provoke(&self, bytes: &[u8]) {
+        let answer = self.answer_to(&[Frame::greeting().as_bytes(), bytes].concat());
+        let kinds: Vec<Kind> = answer.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds.first(), Some(&Kind::Greeting));
+    }
+
+    /// The stop by which the provider answers these first bytes, and what comes before it.
+    fn refusal_of(&self, bytes: &[u8]) -> (Stop, Vec<(Kind, Vec<u8>)>) {
+        let mut answer = self.answer_to(bytes);
+        let (kind, payload) = answer.pop().unwrap();
+        assert_eq!(kind, Kind::Stop);
+        (Stop::from_bytes(&payload), answer)
     }
 
     /// Whether all is well afterwards.
@@ -199,66 +175,116 @@ impl Bench {
     }
 }
 
-fn chunk(sequence: u64, last: bool, payload: &[u8]) -> Frame {
-    Frame::chunk(sequence, last, Bytes::copy_from_slice(payload))
+#[test]
+fn another_version_is_told_which_one_it_needs() {
+    let bench = bench();
+    for theirs in [0, 1, PROTOCOL_VERSION + 1, u32::MAX] {
+        let greeting = Greeting {
+            version: theirs,
+            software: "other".into(),
+        };
+        let (stop, before) = bench.refusal_of(&raw_frame(1, &greeting.to_bytes()));
+        assert_eq!(stop.code, StopCode::Version);
+        let words = format!("needs protocol version 2, the data user speaks version {theirs}");
+        assert!(stop.words.contains(&words), "{stop}");
+        // The provider's own greeting comes first, for programs that look at nothing else.
+        let [(Kind::Greeting, ours)] = before.as_slice() else {
+            panic!("{before:?}");
+        };
+        assert_eq!(Greeting::from_bytes(ours), Ok(Greeting::ours()));
+    }
+    bench.still_serves();
+}
+
+/// The preface, settings and request of a client of version 0.1, as far as they are looked at.
+const OLD_GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\
+    \0\0\x06\x04\0\0\0\0\0\0\x02\0\0\0\0\
+    \0\0\x02\x01\x04\0\0\0\x01\x83\x86";
+
+#[test]
+fn a_data_user_of_version_0_1_is_told_to_update_in_its_own_language() {
+    let bench = bench();
+    let answer = bench.runtime.block_on(async {
+        let mut stream = raw_stream(&bench.user, &bench.daemon, b"h2").await;
+        stream.write_all(OLD_GREETING).await.unwrap();
+        all_of(&mut stream).await
+    });
+    let text = String::from_utf8_lossy(&answer);
+    // gRPC's FAILED_PRECONDITION, with words.
+    assert!(text.contains("grpc-status\u{1}9"), "{text:?}");
+    let words = "this provider needs protocol version 2 (heda 0.2)";
+    assert!(text.contains(words), "{text:?}");
+    bench.still_serves();
 }
 
 #[test]
-fn another_version_is_explained_with_both_numbers() {
-    let bench = bench();
-    let hello = Frame::from(Content::Hello(Hello {
-        version: PROTOCOL_VERSION + 1,
-        software: "future".into(),
-    }));
-    let opened = raw_session(&bench.user, &bench.daemon, hello);
-    let status = bench.runtime.block_on(opened).err().unwrap();
-    assert_eq!(status.code(), tonic::Code::FailedPrecondition);
-    let words = status.message();
+fn a_provider_of_version_0_1_is_refused_with_both_versions() {
+    // It knows gRPC only, and says so in the handshake.
+    let (user, old) = (identity("user"), identity("provider"));
+    let runtime = runtime();
+    let folder = tempfile::tempdir().unwrap();
+    old.store("old", folder.path()).unwrap();
+    let key = PrivateKeyDer::from_pem_file(folder.path().join("key.pem")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(old.chain().to_vec(), key)
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
+    let listener = listener.unwrap();
+    let remote = heda_node::client::RemoteProvider {
+        address: listener.local_addr().unwrap().to_string(),
+        peer: pinned("provider", &old),
+    };
+    runtime.spawn(async move {
+        let (tcp, _) = listener.accept().await.unwrap();
+        let _ = tokio_rustls::TlsAcceptor::from(Arc::new(config))
+            .accept(tcp)
+            .await;
+    });
+    let error = User::new(user).open(&remote).unwrap_err();
+    assert!(matches!(error, ConnectError::Greeting { .. }), "{error}");
+    let words = error.to_string();
     assert!(
-        words.contains("version 2") && words.contains("version 1"),
+        words.contains("version 1 (heda 0.1)") && words.contains("this program speaks version 2"),
         "{words}"
     );
-    bench.still_serves();
+    assert!(!error.is_passing());
 }
 
 #[test]
 fn a_session_without_greeting_is_refused() {
     let bench = bench();
-    let opened = raw_session(&bench.user, &bench.daemon, chunk(0, true, b"\x01hi"));
-    let status = bench.runtime.block_on(opened).err().unwrap();
-    assert_eq!(status.code(), tonic::Code::FailedPrecondition);
-    bench.still_serves();
-}
-
-#[test]
-fn a_replayed_message_ends_the_session() {
-    let bench = bench();
-    let message = chunk(0, true, b"\x01pay");
-    bench.provoke(vec![message.clone(), message]);
-    assert!(bench.failed_sessions());
-    bench.still_serves();
-}
-
-#[test]
-fn pieces_out_of_order_end_the_session() {
-    let bench = bench();
-    bench.provoke(vec![chunk(1, false, b"\x01b"), chunk(0, true, b"a")]);
-    assert!(bench.failed_sessions());
+    for first in [raw_frame(LAST_PIECE, b"\x01hi"), raw_frame(1, b"abc")] {
+        let (stop, _) = bench.refusal_of(&first);
+        assert_eq!(stop.code, StopCode::Protocol);
+    }
     bench.still_serves();
 }
 
 #[test]
 fn a_second_greeting_ends_the_session() {
     let bench = bench();
-    bench.provoke(vec![Frame::hello()]);
+    bench.provoke(Frame::greeting().as_bytes());
     assert!(bench.failed_sessions());
     bench.still_serves();
 }
 
 #[test]
-fn a_chunk_above_the_limit_ends_the_session() {
+fn a_piece_above_the_limit_ends_the_session() {
     let bench = bench();
-    bench.provoke(vec![chunk(0, true, &vec![1; (1 << 20) + 200])]);
+    bench.provoke(&raw_frame(LAST_PIECE, &vec![1; PIECE_LIMIT + 1]));
+    assert!(bench.failed_sessions());
+    bench.still_serves();
+}
+
+#[test]
+fn a_kind_that_does_not_exist_ends_the_session() {
+    let bench = bench();
+    bench.provoke(&raw_frame(77, b"x"));
     assert!(bench.failed_sessions());
     bench.still_serves();
 }
@@ -266,44 +292,21 @@ fn a_chunk_above_the_limit_ends_the_session() {
 #[test]
 fn a_message_without_end_is_cut_at_the_limit() {
     let bench = bench();
-    let megabyte = vec![1; 1 << 20];
-    let endless = (0..12).map(|i| chunk(i, false, &megabyte)).collect();
-    bench.provoke(endless);
+    bench.provoke(&raw_frame(PIECE, &vec![1; 1 << 20]).repeat(12));
     assert!(bench.failed_sessions());
     bench.still_serves();
 }
 
 #[test]
-fn the_standard_health_service_answers_trusted_peers() {
-    use tonic_health::pb::HealthCheckRequest;
-    use tonic_health::pb::health_check_response::ServingStatus;
-    use tonic_health::pb::health_client::HealthClient;
-    let bench = bench();
-    bench.runtime.block_on(async {
-        let mut client = HealthClient::new(raw_channel(&bench.user, &bench.daemon).await);
-        let mut ask = async |service: &str| {
-            let service = service.to_owned();
-            client.check(HealthCheckRequest { service }).await
-        };
-        let answer = ask(heda_node::daemon::service::SERVICE).await.unwrap();
-        assert_eq!(answer.into_inner().status(), ServingStatus::Serving);
-        let other = ask("heda.v1.Other").await.unwrap_err();
-        assert_eq!(other.code(), tonic::Code::NotFound);
-    });
-    bench.still_serves();
-}
-
-#[test]
 fn garbage_inside_tls_ends_the_connection_only() {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let bench = bench();
-    bench.runtime.block_on(async {
-        let mut stream = raw_stream(&bench.user, &bench.daemon).await;
-        stream.write_all(&[0xa5; 4096]).await.unwrap();
-        let mut rest = Vec::new();
-        let ended = tokio::time::timeout(Duration::from_secs(15), stream.read_to_end(&mut rest));
-        let _ = ended.await.expect("the connection is still open");
-    });
+    for protocol in [&b"heda"[..], b"h2"] {
+        bench.runtime.block_on(async {
+            let mut stream = raw_stream(&bench.user, &bench.daemon, protocol).await;
+            stream.write_all(&[0xa5; 4096]).await.unwrap();
+            all_of(&mut stream).await;
+        });
+    }
     bench.still_serves();
 }
 

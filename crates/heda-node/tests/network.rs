@@ -432,3 +432,30 @@ fn metrics_are_served_to_prometheus_and_nothing_else() {
     let other = ask("POST /stop HTTP/1.1\r\n\r\n");
     assert!(other.starts_with("HTTP/1.0 404"), "{other}");
 }
+
+#[test]
+fn a_monitor_is_told_whether_the_daemon_serves_or_stops() {
+    let user = identity("user");
+    let mut daemon = echo_daemon(&user);
+    let ask = |daemon: &Running| {
+        let mut tcp = TcpStream::connect(daemon.metrics_address).unwrap();
+        tcp.write_all(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+            .unwrap();
+        let mut answer = String::new();
+        tcp.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = ask(&daemon);
+    assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nserving\n"), "{answer}");
+    // A session that goes on keeps the daemon from ending.
+    let user = User::new(user);
+    let mut channel = user.open(&daemon.remote()).unwrap();
+    echo(&mut channel, b"x").unwrap();
+    daemon.switch.stop();
+    let answer = ask(&daemon);
+    assert!(answer.starts_with("HTTP/1.0 503 "), "{answer}");
+    assert!(answer.ends_with("\r\n\r\nstopping\n"), "{answer}");
+    drop(channel);
+    daemon.stop().unwrap();
+}

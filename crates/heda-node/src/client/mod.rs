@@ -3,32 +3,24 @@
 pub mod state;
 pub mod training;
 
-use crate::daemon::listener::READ_AHEAD;
-use crate::daemon::service::SESSION_PATH;
-use crate::daemon::{CONNECTION_WINDOW, PING_INTERVAL, PING_PATIENCE, STREAM_WINDOW};
 use crate::identity::Identity;
 use crate::identity::fingerprint::ed25519_key;
 use crate::identity::trust::{TlsSetupError, Trust, TrustError, TrustedPeer, client_tls};
 use crate::system::clock::Clock;
-use crate::wire::frame::{CHUNK_LIMIT, FRAME_LIMIT, Frame, GreetingError, check_greeting};
-use crate::wire::{NetworkWire, WireLimits, words_of};
+use crate::wire::carrier::{ReadError, read_frame, write_frame};
+use crate::wire::frame::{Frame, Kind};
+use crate::wire::greeting::{Greeting, GreetingError, PROTOCOL_VERSION};
+use crate::wire::{NetworkWire, READ_AHEAD, WireLimits};
 use ed25519_dalek::VerifyingKey;
-use hyper_util::rt::TokioIo;
+use heda_blocks::stop::{Stop, StopCode};
+use rustls::AlertDescription;
 use rustls::pki_types::ServerName;
-use std::error::Error as _;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadBuf};
+use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
-use tonic::codegen::tokio_stream::{StreamExt, once, wrappers::ReceiverStream};
-use tonic::codegen::{Service, http};
-use tonic::transport::Endpoint;
-use tonic::{Code, Request, Status, Streaming};
-use tonic_prost::ProstCodec;
 
 /// A provider, as the data user's configuration knows it.
 #[derive(Debug, Clone)]
@@ -113,6 +105,14 @@ pub enum ConnectError {
         /// Both versions.
         cause: String,
     },
+    /// The provider says no, for a reason that does not pass.
+    #[error("{provider} refuses the session: {cause}")]
+    Refused {
+        /// The provider's name in the job.
+        provider: String,
+        /// Its words.
+        cause: String,
+    },
     /// The provider is busy or stopping.
     #[error("{provider} takes no session now: {cause}")]
     Busy {
@@ -138,6 +138,7 @@ impl ConnectError {
             | Self::NotThePeer { provider, .. }
             | Self::NotAllowed { provider, .. }
             | Self::Greeting { provider, .. }
+            | Self::Refused { provider, .. }
             | Self::Busy { provider, .. } => provider,
         }
     }
@@ -220,52 +221,37 @@ impl Attempt<'_> {
     }
 
     async fn open(&self) -> Result<Session, ConnectError> {
-        let stream = self.secured().await?;
-        let alert = Alert::default();
-        let opened = self.session(stream, &alert).await;
-        let (wire, identity) = opened.map_err(|error| match alert.words() {
-            Some(words) => self.not_allowed(words),
-            None => error,
-        })?;
-        Ok(Session { wire, identity })
-    }
-
-    async fn session(
-        &self,
-        stream: Secured,
-        alert: &Alert,
-    ) -> Result<(NetworkWire, VerifyingKey), ConnectError> {
+        let mut stream = self.secured().await?;
         let chain = stream.get_ref().1.peer_certificates();
         let identity = chain.and_then(|chain| ed25519_key(chain.first()?));
         let identity = identity.ok_or_else(|| self.setup("its key is not an Ed25519 key"))?;
-        let watched = Watched {
-            stream,
-            alert: alert.clone(),
-        };
-        let channel = endpoint()
-            .connect_with_connector(Once::new(watched))
-            .await
-            .map_err(|e| self.unreachable(root_cause(&e)))?;
-        let (outbox, outgoing) = NetworkWire::outbox();
-        let frames = once(Frame::hello()).chain(ReceiverStream::new(outgoing));
-        let mut grpc = tonic::client::Grpc::new(channel).max_decoding_message_size(FRAME_LIMIT);
-        let ready = grpc.ready().await;
-        ready.map_err(|e| self.unreachable(root_cause(&e)))?;
-        let codec = ProstCodec::<Frame, Frame>::default();
-        let path = http::uri::PathAndQuery::from_static(SESSION_PATH);
-        let response = grpc.streaming(Request::new(frames), path, codec).await;
-        let mut incoming = response.map_err(|s| self.refused(&s))?.into_inner();
-        self.check(&mut incoming).await?;
-        let wire = NetworkWire::new(incoming, outbox, self.connector.limits);
-        Ok((wire, identity))
+        // A provider that refuses us may be gone before it reads this; its reason is still there.
+        let _ = write_frame(&mut stream, &Frame::greeting()).await;
+        match read_frame(&mut stream).await {
+            Ok(Some((Kind::Greeting, payload))) => self.check(&payload)?,
+            Ok(Some((Kind::Stop, payload))) => {
+                return Err(self.refused(&Stop::from_bytes(&payload)));
+            }
+            Ok(Some(_)) => return Err(self.greeting(GreetingError::Missing)),
+            Ok(None) => return Err(self.unreachable("it ended the connection")),
+            Err(ReadError::Broken(error)) => return Err(self.handshake_failed(&error)),
+            Err(error @ ReadError::Frame(_)) => return Err(self.greeting(error)),
+            Err(error) => return Err(self.unreachable(error)),
+        }
+        let wire = NetworkWire::new(stream, self.connector.limits);
+        Ok(Session { wire, identity })
     }
 
-    async fn check(&self, incoming: &mut Streaming<Frame>) -> Result<(), ConnectError> {
-        let first = incoming.message().await.map_err(|s| self.refused(&s))?;
-        check_greeting(first).map_err(|e: GreetingError| ConnectError::Greeting {
+    fn check(&self, greeting: &[u8]) -> Result<(), ConnectError> {
+        let checked = Greeting::from_bytes(greeting).and_then(Greeting::check);
+        checked.map_err(|e| self.greeting(e))
+    }
+
+    fn greeting(&self, cause: impl std::fmt::Display) -> ConnectError {
+        ConnectError::Greeting {
             provider: self.provider(),
-            cause: e.to_string(),
-        })
+            cause: cause.to_string(),
+        }
     }
 
     async fn secured(&self) -> Result<Secured, ConnectError> {
@@ -306,6 +292,11 @@ impl Attempt<'_> {
                 address: self.to.address.clone(),
                 cause: certificate_words(cause),
             },
+            Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => self
+                .greeting(format!(
+                    "it speaks protocol version 1 (heda 0.1) or none of ours, this program speaks \
+                     version {PROTOCOL_VERSION}; the provider must update"
+                )),
             Some(rustls::Error::AlertReceived(_)) => self.not_allowed(error.to_string()),
             _ => self.unreachable(error),
         }
@@ -319,18 +310,12 @@ impl Attempt<'_> {
         }
     }
 
-    fn refused(&self, status: &Status) -> ConnectError {
-        let provider = self.provider();
-        let cause = words_of(status);
-        match status.code() {
-            Code::FailedPrecondition | Code::Unimplemented => {
-                ConnectError::Greeting { provider, cause }
-            }
-            Code::ResourceExhausted => ConnectError::Busy { provider, cause },
-            Code::Unavailable if status.source().is_none() => {
-                ConnectError::Busy { provider, cause }
-            }
-            _ => self.unreachable(status.source().map_or(cause, root_cause)),
+    fn refused(&self, stop: &Stop) -> ConnectError {
+        let (provider, cause) = (self.provider(), stop.to_string());
+        match stop.code {
+            StopCode::Version | StopCode::Protocol => ConnectError::Greeting { provider, cause },
+            code if code.may_pass() => ConnectError::Busy { provider, cause },
+            _ => ConnectError::Refused { provider, cause },
         }
     }
 }
@@ -339,122 +324,5 @@ fn certificate_words(error: &rustls::CertificateError) -> String {
     match error {
         rustls::CertificateError::Other(other) => other.0.to_string(),
         other => format!("{other:?}"),
-    }
-}
-
-/// The innermost cause says most.
-fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut cause = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
-}
-
-/// The authority part of the address is not used: TLS is done before.
-fn endpoint() -> Endpoint {
-    Endpoint::from_static("http://provider")
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_frame_size(CHUNK_LIMIT as u32)
-        .http2_keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_PATIENCE)
-}
-
-/// The alert by which the peer ended the connection, if it did.
-///
-/// In TLS 1.3 the server judges our certificate after our side of the handshake is done: its
-/// refusal arrives on a connection that seemed to be good, and the layers above would only say
-/// that the connection broke.
-#[derive(Debug, Clone, Default)]
-struct Alert(Arc<Mutex<Option<String>>>);
-
-impl Alert {
-    fn words(&self) -> Option<String> {
-        let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        words.clone()
-    }
-
-    fn note(&self, error: &std::io::Error) {
-        let inner = error.get_ref().and_then(|e| e.downcast_ref());
-        if let Some(alert @ rustls::Error::AlertReceived(_)) = inner {
-            let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            words.get_or_insert_with(|| alert.to_string());
-        }
-    }
-}
-
-/// A connection whose alert is noted.
-struct Watched {
-    stream: Secured,
-    alert: Alert,
-}
-
-impl AsyncRead for Watched {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        if let Poll::Ready(Err(error)) = &read {
-            self.alert.note(error);
-        }
-        read
-    }
-}
-
-impl AsyncWrite for Watched {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    // Head and body of a frame in one record and one call to the system.
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        pieces: &[std::io::IoSlice<'_>],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
-
-/// A connector that hands out a connection which is there already, once.
-struct Once(Option<Watched>);
-
-impl Once {
-    fn new(stream: Watched) -> Self {
-        Self(Some(stream))
-    }
-}
-
-impl Service<http::Uri> for Once {
-    type Response = TokioIo<Watched>;
-    type Error = std::io::Error;
-    type Future = std::future::Ready<std::io::Result<Self::Response>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, _: http::Uri) -> Self::Future {
-        let gone = || std::io::Error::other("the connection is over");
-        std::future::ready(self.0.take().map(TokioIo::new).ok_or_else(gone))
     }
 }

@@ -4,27 +4,21 @@
 //! unfinished handshakes is bounded, in all and by address, so that idle connections neither
 //! fill memory nor keep the others out.
 
+use crate::daemon::counter::{Counted, Counter};
 use crate::daemon::metrics::Metrics;
+use crate::daemon::reception::{Reception, part_politely};
 use crate::identity::trust::{PeerIdentity, Trust};
 use crate::system::clock::Clock;
 use crate::system::stop::StopSignal;
-use std::collections::HashMap;
-use std::hash::Hash;
-use std::io::{self, IoSlice};
+use crate::wire::READ_AHEAD;
 use std::net::{IpAddr, SocketAddr};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, BufReader, ReadBuf};
+use tokio::io::BufReader;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::Sender;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
-use tonic::transport::server::Connected;
-
-/// TLS reads four kilobytes at a time; this much is fetched from the system at once.
-pub(crate) const READ_AHEAD: usize = 128 << 10;
 
 /// Bounds on connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,104 +44,12 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// Counts by key; what is counted ends when its [`Counted`] is dropped.
-#[derive(Debug)]
-pub(crate) struct Counter<K: Eq + Hash + Clone>(Arc<Mutex<HashMap<K, usize>>>);
-
-impl<K: Eq + Hash + Clone> Counter<K> {
-    pub(crate) fn new() -> Self {
-        Self(Arc::default())
-    }
-
-    /// One more for this key, unless there are `limit` already.
-    pub(crate) fn enter(&self, key: K, limit: usize) -> Option<Counted<K>> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(key.clone()).or_insert(0);
-        if *count >= limit {
-            return None;
-        }
-        *count += 1;
-        Some(Counted {
-            counts: Arc::clone(&self.0),
-            key,
-        })
-    }
-}
-
-/// One that is counted.
-#[derive(Debug)]
-pub(crate) struct Counted<K: Eq + Hash + Clone> {
-    counts: Arc<Mutex<HashMap<K, usize>>>,
-    key: K,
-}
-
-impl<K: Eq + Hash + Clone> Drop for Counted<K> {
-    fn drop(&mut self) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.key);
-            }
-        }
-    }
-}
-
 /// A connection whose peer proved who it is.
 #[derive(Debug)]
 pub(crate) struct PeerStream {
-    stream: TlsStream<BufReader<TcpStream>>,
-    peer: PeerIdentity,
-    _counted: Counted<[u8; 32]>,
-}
-
-impl Connected for PeerStream {
-    type ConnectInfo = PeerIdentity;
-
-    fn connect_info(&self) -> PeerIdentity {
-        self.peer.clone()
-    }
-}
-
-impl AsyncRead for PeerStream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
-    }
-}
-
-impl AsyncWrite for PeerStream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    // Head and body of a frame in one record and one call to the system.
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, pieces)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
+    pub(crate) stream: TlsStream<BufReader<TcpStream>>,
+    pub(crate) peer: PeerIdentity,
+    pub(crate) _counted: Counted<[u8; 32]>,
 }
 
 /// Everything that the accept loop needs.
@@ -178,11 +80,13 @@ impl Gate {
         }
     }
 
-    /// Accepts connections until the signal; trusted peers go to `admitted`.
+    /// Accepts connections until the signal; trusted peers go to the reception. Every connection
+    /// holds a clone of `open` until it has ended.
     pub(crate) async fn run(
         self: Arc<Self>,
         listener: TcpListener,
-        admitted: Sender<io::Result<PeerStream>>,
+        reception: Arc<Reception>,
+        open: Sender<()>,
         mut stop: StopSignal,
     ) {
         let all: Counter<()> = Counter::new();
@@ -206,13 +110,14 @@ impl Gate {
                 continue;
             };
             let gate = Arc::clone(&self);
-            let admitted = admitted.clone();
+            let (reception, open) = (Arc::clone(&reception), open.clone());
             tokio::spawn(async move {
                 let peer = gate.handshake(stream, address).await;
                 drop(slots);
                 if let Some(peer) = peer {
-                    let _ = admitted.send(Ok(peer)).await;
+                    reception.receive(peer).await;
                 }
+                drop(open);
             });
         }
     }
@@ -230,7 +135,7 @@ impl Gate {
             Ok(Ok(stream)) => stream,
             Ok(Err((cause, stream))) => {
                 refused(cause.to_string());
-                part_politely(stream.into_inner()).await;
+                part_politely(&mut stream.into_inner()).await;
                 return None;
             }
             Err(_) => {
@@ -255,32 +160,5 @@ impl Gate {
             peer,
             _counted: counted,
         })
-    }
-}
-
-/// Closing with unread bytes would reset the connection, and the alert that explains the refusal
-/// would be lost: reads what is still under way, for a moment.
-async fn part_politely(mut stream: TcpStream) {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let _ = stream.shutdown().await;
-    let mut rest = [0; 1024];
-    let drained = async { while matches!(stream.read(&mut rest).await, Ok(n) if n > 0) {} };
-    let _ = tokio::time::timeout(Duration::from_secs(1), drained).await;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counting_is_bounded_by_key_and_ends_with_the_guard() {
-        let counter = Counter::new();
-        let first = counter.enter("a", 2);
-        let second = counter.enter("a", 2);
-        assert!(first.is_some() && second.is_some());
-        assert!(counter.enter("a", 2).is_none());
-        assert!(counter.enter("b", 2).is_some());
-        drop(first);
-        assert!(counter.enter("a", 2).is_some());
     }
 }

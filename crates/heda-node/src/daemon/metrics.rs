@@ -190,34 +190,31 @@ const REQUESTS_AT_ONCE: usize = 8;
 const REQUEST_LIMIT: usize = 4096;
 const REQUEST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Answers `GET /metrics` until the signal. HTTP/1.0, one request a connection.
-pub(crate) async fn serve_metrics(
-    listener: TcpListener,
-    metrics: Arc<Metrics>,
-    mut stop: StopSignal,
-) {
+/// Answers `GET /metrics` and `GET /health`, also while the daemon stops. HTTP/1.0, one request a
+/// connection.
+pub(crate) async fn serve_metrics(listener: TcpListener, metrics: Arc<Metrics>, stop: StopSignal) {
     let slots = Arc::new(tokio::sync::Semaphore::new(REQUESTS_AT_ONCE));
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = stop.wait() => return,
-        };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         let Ok(slot) = Arc::clone(&slots).try_acquire_owned() else {
             continue;
         };
-        let metrics = Arc::clone(&metrics);
+        let (metrics, stop) = (Arc::clone(&metrics), stop.clone());
         tokio::spawn(async move {
-            let _ = tokio::time::timeout(REQUEST_PATIENCE, answer(stream, &metrics)).await;
+            let _ = tokio::time::timeout(REQUEST_PATIENCE, answer(stream, &metrics, &stop)).await;
             drop(slot);
         });
     }
 }
 
-async fn answer(mut stream: TcpStream, metrics: &Metrics) -> std::io::Result<()> {
+async fn answer(
+    mut stream: TcpStream,
+    metrics: &Metrics,
+    stop: &StopSignal,
+) -> std::io::Result<()> {
     let mut request = Vec::new();
     let mut buffer = [0; 512];
     while !request.windows(4).any(|w| w == b"\r\n\r\n") && request.len() < REQUEST_LIMIT {
@@ -226,10 +223,20 @@ async fn answer(mut stream: TcpStream, metrics: &Metrics) -> std::io::Result<()>
             n => request.extend_from_slice(&buffer[..n]),
         }
     }
-    let (status, body) = if request.starts_with(b"GET /metrics ") {
-        ("200 OK", metrics.render())
-    } else {
-        ("404 Not Found", "only GET /metrics\n".into())
+    let (status, body) = match request.as_slice() {
+        [b'G', b'E', b'T', b' ', path @ ..] if path.starts_with(b"/metrics ") => {
+            ("200 OK", metrics.render())
+        }
+        [b'G', b'E', b'T', b' ', path @ ..] if path.starts_with(b"/health ") => {
+            match stop.is_set() {
+                false => ("200 OK", "serving\n".into()),
+                true => ("503 Service Unavailable", "stopping\n".into()),
+            }
+        }
+        _ => (
+            "404 Not Found",
+            "only GET /metrics and GET /health\n".into(),
+        ),
     };
     let length = body.len();
     let head = format!(

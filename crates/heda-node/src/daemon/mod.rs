@@ -1,27 +1,26 @@
 //! The provider's server: one port for peers, one local port for metrics.
 
+pub(crate) mod counter;
 pub mod listener;
 pub mod metrics;
+pub(crate) mod old_peers;
+pub(crate) mod reception;
 pub mod serve;
-pub mod service;
 pub mod session;
 
 use crate::daemon::listener::{ConnectionLimits, Gate};
 use crate::daemon::metrics::{Metrics, serve_metrics};
-use crate::daemon::service::{Router, SERVICE, Sessions};
+use crate::daemon::reception::Reception;
 use crate::daemon::session::{SessionHandler, SessionLimits};
 use crate::identity::Identity;
 use crate::identity::trust::{TlsSetupError, Trust, server_tls};
 use crate::system::clock::Clock;
 use crate::system::stop::StopSignal;
-use crate::wire::frame::CHUNK_LIMIT;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
-use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
-use tonic_health::ServingStatus;
 
 /// What a daemon needs to run.
 #[derive(Debug)]
@@ -59,20 +58,10 @@ pub enum DaemonError {
         /// What the system said.
         cause: std::io::Error,
     },
-    /// The server failed while it ran.
-    #[error("the server failed: {0}")]
-    Serve(#[from] tonic::transport::Error),
     /// Some sessions did not end in time after the wish to stop.
     #[error("{0} sessions had not ended {1:?} after the wish to stop; their jobs can be resumed")]
     Abandoned(u64, Duration),
 }
-
-/// HTTP/2 windows: enough for 100 Mbit/s at half a second, and for several chunks in flight.
-pub(crate) const STREAM_WINDOW: u32 = 8 << 20;
-pub(crate) const CONNECTION_WINDOW: u32 = 16 << 20;
-/// A peer whose machine is gone is noticed after these two together.
-pub(crate) const PING_INTERVAL: Duration = Duration::from_secs(15);
-pub(crate) const PING_PATIENCE: Duration = Duration::from_secs(20);
 
 /// A daemon whose ports are bound.
 pub struct Daemon {
@@ -123,9 +112,10 @@ impl Daemon {
     ) -> Result<(), DaemonError> {
         let metrics = Arc::clone(&self.metrics);
         let grace = self.settings.stop_grace;
-        if let Some(listener) = self.metrics_listener {
-            tokio::spawn(serve_metrics(listener, Arc::clone(&metrics), stop.clone()));
-        }
+        let monitor = self.metrics_listener.map(|listener| {
+            let answering = serve_metrics(listener, Arc::clone(&metrics), stop.clone());
+            tokio::spawn(answering)
+        });
         let gate = Arc::new(Gate::new(
             self.tls,
             self.settings.trust,
@@ -133,34 +123,19 @@ impl Daemon {
             self.settings.connections,
             Arc::clone(&metrics),
         ));
-        let (admitted, incoming) = tokio::sync::mpsc::channel(16);
-        tokio::spawn(gate.run(self.listener, admitted, stop.clone()));
-        let sessions = Sessions::new(
+        let reception = Arc::new(Reception::new(
             handler,
             self.settings.sessions,
             Arc::clone(&metrics),
             stop.clone(),
-        );
-        let (health, health_service) = tonic_health::server::health_reporter();
-        health
-            .set_service_status(SERVICE, ServingStatus::Serving)
-            .await;
-        let router = Router {
-            sessions: Arc::new(sessions),
-            health: health_service,
-        };
-        let mut stopping = stop.clone();
-        let serving = server().serve_with_incoming_shutdown(
-            router,
-            ReceiverStream::new(incoming),
-            async move {
-                stopping.wait().await;
-                tracing::info!("stopping");
-            },
-        );
-        tokio::select! {
-            served = serving => served?,
-            () = after(stop, grace) => {}
+        ));
+        // Nothing is ever sent: the channel closes when the last connection has ended.
+        let (open, mut all_ended) = tokio::sync::mpsc::channel(1);
+        gate.run(self.listener, reception, open, stop).await;
+        tracing::info!("stopping");
+        let _: Result<Option<()>, _> = tokio::time::timeout(grace, all_ended.recv()).await;
+        if let Some(monitor) = monitor {
+            monitor.abort();
         }
         match metrics.running() {
             0 => Ok(()),
@@ -180,20 +155,4 @@ impl std::fmt::Debug for Daemon {
 async fn bind(address: SocketAddr) -> Result<TcpListener, DaemonError> {
     let bound = TcpListener::bind(address).await;
     bound.map_err(|cause| DaemonError::Listen { address, cause })
-}
-
-async fn after(mut stop: StopSignal, grace: Duration) {
-    stop.wait().await;
-    tokio::time::sleep(grace).await;
-}
-
-fn server() -> tonic::transport::Server {
-    tonic::transport::Server::builder()
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_frame_size(CHUNK_LIMIT as u32)
-        .max_concurrent_streams(16)
-        .http2_max_header_list_size(16 << 10)
-        .http2_keepalive_interval(Some(PING_INTERVAL))
-        .http2_keepalive_timeout(Some(PING_PATIENCE))
 }

@@ -5,10 +5,12 @@
 //! and carries the expected name. That the peer holds the key is proved by its signature over
 //! the handshake, which rustls verifies with the algorithms of its provider.
 
+use crate::daemon::old_peers;
 use crate::identity::dates::validity;
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::{Identity, IdentityError};
 use crate::system::clock::{Clock, Timestamp};
+use crate::wire::greeting::ALPN;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls13_signature};
@@ -386,8 +388,6 @@ pub enum TlsSetupError {
     Tls(#[from] rustls::Error),
 }
 
-const ALPN: &[u8] = b"h2";
-
 /// TLS 1.3 for the provider: every client must prove to be a trusted peer.
 pub(crate) fn server_tls(
     identity: &Identity,
@@ -400,7 +400,8 @@ pub(crate) fn server_tls(
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(Arc::new(Verifier(Arc::clone(trust))))
         .with_single_cert(identity.chain().to_vec(), identity.tls_key()?)?;
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    // Those of version 0.1 are let in as far as is needed to tell them to update.
+    config.alpn_protocols = vec![ALPN.to_vec(), old_peers::ALPN.to_vec()];
     // A resumed session would skip the check of dates; sessions are long and few.
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

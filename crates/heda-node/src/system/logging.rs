@@ -5,8 +5,8 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The libraries below us would log frames and headers at finer levels.
-const USUAL: &str = "info,h2=warn,hyper=warn,tonic=warn,rustls=warn";
+/// The library below us would log records at finer levels.
+const USUAL: &str = "info,rustls=warn";
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ mod tests {
         let usual: Targets = USUAL.parse().unwrap();
         assert!(usual.would_enable("heda_node::daemon", &tracing::Level::INFO));
         assert!(!usual.would_enable("heda_node::daemon", &tracing::Level::DEBUG));
-        assert!(!usual.would_enable("h2::codec", &tracing::Level::INFO));
+        assert!(!usual.would_enable("rustls::conn", &tracing::Level::INFO));
         assert_eq!(usual.default_level(), Some(LevelFilter::INFO));
     }
 }

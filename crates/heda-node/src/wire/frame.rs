@@ -1,168 +1,202 @@
-//! What travels in a session: one greeting each way, then numbered pieces of messages.
-//!
-//! The messages are protocol buffers, written by hand so that nobody needs `protoc`:
+//! What travels on a connection: frames of a kind, a length and that many bytes.
 //!
 //! ```text
-//! service Heda { rpc Session(stream Frame) returns (stream Frame); }   // package heda.v1
-//! message Frame { oneof content { Hello hello = 1; Chunk chunk = 2; } }
-//! message Hello { uint32 version = 1; string software = 2; }
-//! message Chunk { uint64 sequence = 1; bool last = 2; bytes payload = 3; }
+//! frame = kind (1 byte) | length (4 bytes, little endian) | payload
+//!
+//! kind  payload                                        at most
+//!  1    greeting: version (4 bytes), software (text)    4 + 64 bytes
+//!  2    a piece of a message; more of it follows        1 MiB
+//!  3    the last piece of a message                     1 MiB
+//!  4    why the sender takes no session (a `Stop`)      1 + 1024 bytes
+//!  5    a sign of life                                  nothing
 //! ```
+//!
+//! The first frame each way is a greeting, or a stop in its place. The order of frames needs no
+//! numbers: TLS delivers every byte once, in order, or ends the connection.
 
-use prost::bytes::Bytes;
+use super::greeting::Greeting;
+use heda_blocks::stop::{STOP_LIMIT, Stop};
 
-/// The version of the protocol that this program speaks.
-pub const PROTOCOL_VERSION: u32 = 1;
+/// The longest piece of a message that is accepted.
+pub const PIECE_LIMIT: usize = 1 << 20;
 
-/// The longest payload of one chunk that is accepted.
-pub const CHUNK_LIMIT: usize = 1 << 20;
+/// Kind and length.
+pub(crate) const HEAD_BYTES: usize = 5;
 
-/// The longest payload of one chunk that is sent: a piece that stays in the cache on its way
-/// through the layers below costs half of one that does not.
-pub(crate) const CHUNK_SENT: usize = 128 << 10;
-
-/// The longest encoded frame: a full chunk and the few bytes around it.
-pub(crate) const FRAME_LIMIT: usize = CHUNK_LIMIT + 64;
-
-/// One item of the stream.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct Frame {
-    /// What it carries.
-    #[prost(oneof = "Content", tags = "1, 2")]
-    pub content: Option<Content>,
-}
+/// The longest piece that is sent. With its head it fills eight TLS records, and it stays in the
+/// cache on its way through the layers below.
+pub(crate) const PIECE_SENT: usize = (128 << 10) - HEAD_BYTES;
 
 /// What a frame carries.
-#[derive(Clone, PartialEq, prost::Oneof)]
-pub enum Content {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
     /// The first frame each way.
-    #[prost(message, tag = "1")]
-    Hello(Hello),
-    /// All others.
-    #[prost(message, tag = "2")]
-    Chunk(Chunk),
+    Greeting,
+    /// A piece of a message that goes on.
+    Piece,
+    /// The last piece of a message.
+    LastPiece,
+    /// Why there is no session.
+    Stop,
+    /// Nothing but that the sender is there.
+    Alive,
 }
 
-/// The first frame each way.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct Hello {
-    /// The version of the protocol that the sender speaks.
-    #[prost(uint32, tag = "1")]
-    pub version: u32,
-    /// Name and version of the sender's program, for messages to people.
-    #[prost(string, tag = "2")]
-    pub software: String,
-}
+impl Kind {
+    const ALL: [Self; 5] = [
+        Self::Greeting,
+        Self::Piece,
+        Self::LastPiece,
+        Self::Stop,
+        Self::Alive,
+    ];
 
-/// A piece of a message.
-#[derive(Clone, PartialEq, prost::Message)]
-pub struct Chunk {
-    /// Counts the chunks of this direction from zero, without gaps.
-    #[prost(uint64, tag = "1")]
-    pub sequence: u64,
-    /// Whether the message ends with this chunk.
-    #[prost(bool, tag = "2")]
-    pub last: bool,
-    /// At most [`CHUNK_LIMIT`] bytes.
-    #[prost(bytes = "bytes", tag = "3")]
-    pub payload: Bytes,
-}
-
-impl Frame {
-    /// Our greeting.
-    pub fn hello() -> Self {
-        Self::from(Content::Hello(Hello {
-            version: PROTOCOL_VERSION,
-            software: concat!("heda ", env!("CARGO_PKG_VERSION")).into(),
-        }))
+    fn byte(self) -> u8 {
+        match self {
+            Self::Greeting => 1,
+            Self::Piece => 2,
+            Self::LastPiece => 3,
+            Self::Stop => 4,
+            Self::Alive => 5,
+        }
     }
 
-    /// A piece of a message.
-    pub fn chunk(sequence: u64, last: bool, payload: Bytes) -> Self {
-        Self::from(Content::Chunk(Chunk {
-            sequence,
-            last,
-            payload,
-        }))
-    }
-}
-
-impl From<Content> for Frame {
-    fn from(content: Content) -> Self {
-        Self {
-            content: Some(content),
+    /// The longest payload of this kind.
+    pub fn limit(self) -> usize {
+        match self {
+            Self::Greeting => Greeting::LIMIT,
+            Self::Piece | Self::LastPiece => PIECE_LIMIT,
+            Self::Stop => STOP_LIMIT,
+            Self::Alive => 0,
         }
     }
 }
 
-/// Why a greeting is not accepted. Both sides' versions are named.
+/// What stands before a payload, checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// What the payload is.
+    pub kind: Kind,
+    /// How long it is, within the limit of its kind.
+    pub length: usize,
+}
+
+/// Bytes that are no frame.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum GreetingError {
-    /// The first frame was something else.
-    #[error("the peer did not start with a greeting")]
-    Missing,
-    /// Another version.
-    #[error("the peer speaks protocol version {theirs}, this program version {ours}")]
-    Version {
-        /// The peer's.
-        theirs: u32,
-        /// Ours.
-        ours: u32,
+pub enum FrameError {
+    /// A kind that does not exist.
+    #[error("a frame of kind {0}, which does not exist")]
+    Kind(u8),
+    /// A payload over its limit.
+    #[error("a frame of {got} bytes where at most {limit} are allowed ({kind:?})")]
+    TooLong {
+        /// What it would be.
+        kind: Kind,
+        /// Announced.
+        got: u32,
+        /// Allowed.
+        limit: usize,
     },
 }
 
-/// Checks the first frame of a peer.
-pub(crate) fn check_greeting(frame: Option<Frame>) -> Result<(), GreetingError> {
-    match frame.and_then(|frame| frame.content) {
-        Some(Content::Hello(hello)) if hello.version == PROTOCOL_VERSION => Ok(()),
-        Some(Content::Hello(hello)) => Err(GreetingError::Version {
-            theirs: hello.version,
-            ours: PROTOCOL_VERSION,
-        }),
-        _ => Err(GreetingError::Missing),
+impl Head {
+    /// Reads and checks a head: nothing is allocated for a payload before this.
+    pub fn from_bytes(bytes: [u8; HEAD_BYTES]) -> Result<Self, FrameError> {
+        let [kind, length @ ..] = bytes;
+        let known = Kind::ALL.into_iter().find(|known| known.byte() == kind);
+        let kind = known.ok_or(FrameError::Kind(kind))?;
+        let (got, limit) = (u32::from_le_bytes(length), kind.limit());
+        match usize::try_from(got) {
+            Ok(length) if length <= limit => Ok(Self { kind, length }),
+            _ => Err(FrameError::TooLong { kind, got, limit }),
+        }
+    }
+}
+
+/// A frame in the form in which it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame(Vec<u8>);
+
+impl Frame {
+    /// A payload in parts, which together are within the limit of the kind.
+    fn new(kind: Kind, parts: &[&[u8]]) -> Self {
+        let length: usize = parts.iter().map(|part| part.len()).sum();
+        debug_assert!(length <= kind.limit());
+        let mut bytes = Vec::with_capacity(HEAD_BYTES + length);
+        bytes.push(kind.byte());
+        bytes.extend_from_slice(&(length as u32).to_le_bytes());
+        parts.iter().for_each(|part| bytes.extend_from_slice(part));
+        Self(bytes)
+    }
+
+    /// Our greeting.
+    pub fn greeting() -> Self {
+        Self::new(Kind::Greeting, &[&Greeting::ours().to_bytes()])
+    }
+
+    /// Why there is no session.
+    pub fn stop(stop: &Stop) -> Self {
+        Self::new(Kind::Stop, &[&stop.to_bytes()])
+    }
+
+    /// A sign of life.
+    pub(crate) fn alive() -> Self {
+        Self::new(Kind::Alive, &[])
+    }
+
+    /// A piece of a message: what comes before it, and at most [`PIECE_SENT`] bytes in all.
+    pub(crate) fn piece(last: bool, before: &[u8], payload: &[u8]) -> Self {
+        let kind = if last { Kind::LastPiece } else { Kind::Piece };
+        Self::new(kind, &[before, payload])
+    }
+
+    /// Head and payload.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use prost::Message;
+    use heda_blocks::stop::StopCode;
 
     #[test]
-    fn frames_round_trip_and_fit_the_limit() {
-        let largest = Frame::chunk(u64::MAX, true, vec![7; CHUNK_LIMIT].into());
-        assert!(largest.encoded_len() <= FRAME_LIMIT);
-        for frame in [
-            Frame::hello(),
-            Frame::chunk(0, false, Bytes::new()),
-            largest,
-        ] {
-            let bytes = frame.encode_to_vec();
-            assert_eq!(Frame::decode(bytes.as_slice()).unwrap(), frame);
-        }
-    }
-
-    #[test]
-    fn encoding_is_the_documented_one() {
-        let frame = Frame::chunk(1, true, Bytes::from_static(b"ab"));
-        assert_eq!(frame.encode_to_vec(), b"\x12\x08\x08\x01\x10\x01\x1a\x02ab");
-    }
-
-    #[test]
-    fn only_a_greeting_of_our_version_is_accepted() {
-        assert_eq!(check_greeting(Some(Frame::hello())), Ok(()));
-        assert_eq!(check_greeting(None), Err(GreetingError::Missing));
-        let chunk = Frame::chunk(0, true, Bytes::new());
-        assert_eq!(check_greeting(Some(chunk)), Err(GreetingError::Missing));
-        let other = Frame::from(Content::Hello(Hello {
-            version: PROTOCOL_VERSION + 1,
-            software: String::new(),
-        }));
-        let text = check_greeting(Some(other)).unwrap_err().to_string();
-        assert!(
-            text.contains("version 2") && text.contains("version 1"),
-            "{text}"
+    fn frames_are_the_documented_bytes() {
+        assert_eq!(
+            Frame::piece(false, b"", b"ab").as_bytes(),
+            b"\x02\x02\0\0\0ab"
         );
+        assert_eq!(
+            Frame::piece(true, b"t", b"ab").as_bytes(),
+            b"\x03\x03\0\0\0tab"
+        );
+        let stop = Stop::new(StopCode::Busy, "later");
+        assert_eq!(Frame::stop(&stop).as_bytes(), b"\x04\x06\0\0\0\x04later");
+        assert_eq!(Frame::alive().as_bytes(), b"\x05\0\0\0\0");
+    }
+
+    #[test]
+    fn heads_are_checked_against_the_limit_of_their_kind() {
+        for kind in Kind::ALL {
+            let head = |length: u32| {
+                let [a, b, c, d] = length.to_le_bytes();
+                Head::from_bytes([kind.byte(), a, b, c, d])
+            };
+            let limit = kind.limit() as u32;
+            let length = kind.limit();
+            assert_eq!(head(limit), Ok(Head { kind, length }));
+            for got in [limit + 1, u32::MAX] {
+                let limit = kind.limit();
+                assert_eq!(head(got), Err(FrameError::TooLong { kind, got, limit }));
+            }
+        }
+        for kind in [0, 6, 0x16, 0x50, 255] {
+            assert_eq!(
+                Head::from_bytes([kind, 0, 0, 0, 0]),
+                Err(FrameError::Kind(kind))
+            );
+        }
     }
 }

@@ -1,24 +1,25 @@
-//! A session as a [`Wire`]: blocking on the inside, frames of a stream on the outside.
+//! A session as a [`Wire`]: blocking on the inside, frames on a TLS connection on the outside.
 //!
 //! The training job runs in a thread and blocks. Two queues connect it with the asynchronous
 //! side: a short one outwards, and one inwards that holds a bounded number of bytes. The inward
 //! queue is filled while the job computes, so both sides may send at the same time without
-//! waiting for each other; when it is full, the flow control of HTTP/2 stops the sender.
+//! waiting for each other; when it is full nothing is read, and TCP stops the sender.
 
+pub(crate) mod carrier;
 pub mod frame;
+pub mod greeting;
 
-use crate::wire::frame::{CHUNK_LIMIT, CHUNK_SENT, Content, Frame};
+use crate::wire::carrier::{LINGER, carry};
+use crate::wire::frame::{Frame, PIECE_LIMIT, PIECE_SENT};
 use heda_blocks::channel::{Wire, WireError};
-use prost::bytes::{Buf, Bytes};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, UnboundedSender};
+use tokio::sync::mpsc::{Sender, UnboundedReceiver};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
-use tonic::Status;
-use tonic::codegen::tokio_stream::{Stream, StreamExt};
 
 /// Bounds of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,69 +39,72 @@ impl Default for WireLimits {
     }
 }
 
-/// Chunks that wait to be written to the network.
-const OUTBOX_CHUNKS: usize = 16;
-/// Room that is made at once for a message of several chunks; it is touched only as it fills.
+/// TLS reads four kilobytes at a time; this much is fetched from the system at once.
+pub(crate) const READ_AHEAD: usize = 128 << 10;
+/// Frames that wait to be written to the network.
+const OUTBOX_FRAMES: usize = 16;
+/// Room that is made at once for a message of several pieces; it is touched only as it fills.
 const MESSAGE_RESERVE: usize = 64 << 20;
-/// How long a session that ended here waits for the peer to take what was sent last.
-const LINGER: Duration = Duration::from_secs(2);
+
+/// A piece of a message.
+#[derive(Debug)]
+struct Piece {
+    last: bool,
+    payload: Vec<u8>,
+}
 
 /// What arrives: a piece of a message with the room that it occupies, or how the stream ended.
-type Arrived = Result<(crate::wire::frame::Chunk, OwnedSemaphorePermit), WireError>;
+type Arrived = Result<(Piece, OwnedSemaphorePermit), WireError>;
 
 /// A session with one peer.
 pub struct NetworkWire {
     runtime: Handle,
     outbox: Option<Sender<Frame>>,
     inbox: UnboundedReceiver<Arrived>,
-    pump: Option<JoinHandle<()>>,
-    next_to_send: u64,
-    next_to_receive: u64,
+    carrier: Option<JoinHandle<()>>,
     patience: Duration,
     /// Memory of an earlier message for the next long one.
     spare: Vec<u8>,
 }
 
 impl NetworkWire {
-    /// The queue through which a wire sends.
-    pub(crate) fn outbox() -> (Sender<Frame>, Receiver<Frame>) {
-        mpsc::channel(OUTBOX_CHUNKS)
-    }
-
-    /// A wire over the frames that arrive after the greeting. Must be called within a runtime.
-    pub(crate) fn new<S>(incoming: S, outbox: Sender<Frame>, limits: WireLimits) -> Self
+    /// A wire over a connection, after the greetings. Must be called within a runtime.
+    pub(crate) fn new<S>(stream: S, limits: WireLimits) -> Self
     where
-        S: Stream<Item = Result<Frame, Status>> + Send + Unpin + 'static,
+        S: AsyncRead + AsyncWrite + Send + 'static,
     {
+        let (outbox, outgoing) = mpsc::channel(OUTBOX_FRAMES);
         let (arrived, inbox) = mpsc::unbounded_channel();
-        let room = Arc::new(Semaphore::new(limits.inbox_bytes.max(FULL_CHUNK) as usize));
+        let bytes = (limits.inbox_bytes as usize).max(PIECE_LIMIT);
+        let room = Arc::new(Semaphore::new(bytes));
         Self {
             runtime: Handle::current(),
             outbox: Some(outbox),
             inbox,
-            pump: Some(tokio::spawn(pump(incoming, room, arrived))),
-            next_to_send: 0,
-            next_to_receive: 0,
+            carrier: Some(tokio::spawn(carry(stream, room, arrived, outgoing))),
             patience: limits.patience,
             spare: Vec::new(),
         }
     }
 
-    fn send_chunk(&mut self, last: bool, payload: Bytes) -> Result<(), WireError> {
-        let frame = Frame::chunk(self.next_to_send, last, payload);
+    /// What carries the connection, for whoever waits for its end rather than leaving that to the
+    /// end of the wire.
+    pub(crate) fn take_carrier(&mut self) -> Option<JoinHandle<()>> {
+        self.carrier.take()
+    }
+
+    fn send_frame(&mut self, frame: Frame) -> Result<(), WireError> {
         let outbox = self.outbox.as_ref().ok_or_else(ended)?;
         match outbox.try_send(frame) {
-            Ok(()) => {}
-            Err(TrySendError::Closed(_)) => return Err(self.why_closed()),
+            Ok(()) => Ok(()),
+            Err(TrySendError::Closed(_)) => Err(self.why_closed()),
             Err(TrySendError::Full(frame)) => {
                 let room = async { tokio::time::timeout(self.patience, outbox.send(frame)).await };
                 let sent = self.runtime.block_on(room);
                 sent.map_err(|_| WireError::TimedOut(self.patience))?
-                    .map_err(|_| self.why_closed())?;
+                    .map_err(|_| self.why_closed())
             }
         }
-        self.next_to_send += 1;
-        Ok(())
     }
 
     /// The stream is gone; the inbox may hold the reason behind what arrived before.
@@ -113,7 +117,7 @@ impl NetworkWire {
         ended()
     }
 
-    fn next_chunk(&mut self) -> Arrived {
+    fn next_piece(&mut self) -> Arrived {
         let patience = self.patience;
         let inbox = &mut self.inbox;
         if let Ok(arrived) = inbox.try_recv() {
@@ -125,106 +129,30 @@ impl NetworkWire {
             .unwrap_or_else(|| Err(ended()))
     }
 
-    /// The next chunk, which must be the next by its number too.
-    fn next_chunk_in_order(&mut self) -> Arrived {
-        let (chunk, room) = self.next_chunk()?;
-        if chunk.sequence != self.next_to_receive {
-            return Err(WireError::Malformed(format!(
-                "chunk {} where {} was due: lost, repeated or out of order",
-                chunk.sequence, self.next_to_receive
-            )));
+    /// Sends a message that begins with these few bytes, in pieces.
+    fn send_pieces(&mut self, before: &[u8], body: &[u8]) -> Result<(), WireError> {
+        let (first, mut rest) = body.split_at(body.len().min(PIECE_SENT - before.len()));
+        self.send_frame(Frame::piece(rest.is_empty(), before, first))?;
+        while !rest.is_empty() {
+            let (piece, after) = rest.split_at(rest.len().min(PIECE_SENT));
+            self.send_frame(Frame::piece(after.is_empty(), &[], piece))?;
+            rest = after;
         }
-        self.next_to_receive += 1;
-        Ok((chunk, room))
+        Ok(())
     }
 }
-
-/// One permit of the inbox is one byte; an empty chunk counts as one.
-const FULL_CHUNK: u32 = CHUNK_LIMIT as u32;
 
 fn ended() -> WireError {
     WireError::Closed("the peer ended the session".into())
 }
 
-/// Moves frames from the stream into the inbox, as far as there is room.
-async fn pump<S>(mut incoming: S, room: Arc<Semaphore>, inbox: UnboundedSender<Arrived>)
-where
-    S: Stream<Item = Result<Frame, Status>> + Unpin,
-{
-    loop {
-        let arrived = tokio::select! {
-            item = incoming.next() => match item {
-                Some(item) => admit(item, &room).await,
-                None => break,
-            },
-            // The job is over: let the peer finish, but not for ever.
-            () = inbox.closed() => {
-                let _ = tokio::time::timeout(LINGER, async {
-                    while let Some(Ok(_)) = incoming.next().await {}
-                }).await;
-                break;
-            }
-        };
-        let failed = arrived.is_err();
-        if inbox.send(arrived).is_ok() && failed {
-            break;
-        }
-    }
-}
-
-async fn admit(item: Result<Frame, Status>, room: &Arc<Semaphore>) -> Arrived {
-    let frame = item.map_err(|status| WireError::Closed(words_of(&status)))?;
-    let Some(Content::Chunk(chunk)) = frame.content else {
-        return Err(WireError::Malformed(
-            "a frame that is no piece of a message".into(),
-        ));
-    };
-    if chunk.payload.len() > CHUNK_LIMIT {
-        return Err(WireError::Malformed(format!(
-            "a chunk of {} bytes, at most {CHUNK_LIMIT} are allowed",
-            chunk.payload.len()
-        )));
-    }
-    let bytes = u32::try_from(chunk.payload.len()).unwrap_or(FULL_CHUNK);
-    let permit = Arc::clone(room).acquire_many_owned(bytes.max(1)).await;
-    permit.map(|permit| (chunk, permit)).map_err(|_| ended())
-}
-
-/// What gRPC says about a broken stream, bounded and without control characters.
-pub(crate) fn words_of(status: &Status) -> String {
-    let message: String = status.message().chars().take(300).collect();
-    let message = message.replace(char::is_control, " ");
-    if message.is_empty() {
-        return format!("{:?}", status.code());
-    }
-    message
-}
-
 impl Wire for NetworkWire {
     fn send(&mut self, message: Vec<u8>) -> Result<(), WireError> {
-        let mut rest = Bytes::from(message);
-        loop {
-            let piece = rest.split_to(rest.len().min(CHUNK_SENT));
-            let last = rest.is_empty();
-            self.send_chunk(last, piece)?;
-            if last {
-                return Ok(());
-            }
-        }
+        self.send_pieces(&[], &message)
     }
 
     fn send_tagged(&mut self, tag: u8, body: &[u8]) -> Result<(), WireError> {
-        let (first, mut rest) = body.split_at(body.len().min(CHUNK_SENT - 1));
-        let mut piece = Vec::with_capacity(first.len() + 1);
-        piece.push(tag);
-        piece.extend_from_slice(first);
-        self.send_chunk(rest.is_empty(), piece.into())?;
-        while !rest.is_empty() {
-            let (piece, after) = rest.split_at(rest.len().min(CHUNK_SENT));
-            self.send_chunk(after.is_empty(), Bytes::copy_from_slice(piece))?;
-            rest = after;
-        }
-        Ok(())
+        self.send_pieces(&[tag], body)
     }
 
     fn receive(&mut self, limit: usize) -> Result<Vec<u8>, WireError> {
@@ -237,26 +165,26 @@ impl Wire for NetworkWire {
         let mut body = Vec::new();
         let mut got = 0;
         loop {
-            let (chunk, _room) = self.next_chunk_in_order()?;
-            let mut payload = chunk.payload;
+            let (Piece { last, payload }, _room) = self.next_piece()?;
             got += payload.len();
             if got > limit {
                 return Err(WireError::TooLong { got, limit });
             }
-            if !chunk.last && payload.is_empty() {
+            if !last && payload.is_empty() {
                 return Err(WireError::Malformed(
-                    "an empty chunk inside a message".into(),
+                    "an empty piece inside a message".into(),
                 ));
             }
-            if tag.is_none() && !payload.is_empty() {
-                tag = Some(payload.get_u8());
-                if !chunk.last {
+            let mut rest = payload.as_slice();
+            if let (None, Some((first, after))) = (tag, payload.split_first()) {
+                (tag, rest) = (Some(*first), after);
+                if !last {
                     body = std::mem::take(&mut self.spare);
                     body.reserve_exact(limit.min(MESSAGE_RESERVE));
                 }
             }
-            body.extend_from_slice(&payload);
-            if chunk.last {
+            body.extend_from_slice(rest);
+            if last {
                 return Ok((tag, body));
             }
         }
@@ -276,9 +204,11 @@ impl Drop for NetworkWire {
     fn drop(&mut self) {
         self.outbox = None;
         self.inbox.close();
-        let Some(pump) = self.pump.take() else { return };
+        let Some(carrier) = self.carrier.take() else {
+            return;
+        };
         if Handle::try_current().is_err() {
-            let wait = async { tokio::time::timeout(LINGER, pump).await };
+            let wait = async { tokio::time::timeout(LINGER, carrier).await };
             let _ = self.runtime.block_on(wait);
         }
     }
@@ -286,183 +216,9 @@ impl Drop for NetworkWire {
 
 impl std::fmt::Debug for NetworkWire {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("NetworkWire")
-            .field("sent", &self.next_to_send)
-            .field("received", &self.next_to_receive)
-            .finish_non_exhaustive()
+        f.debug_struct("NetworkWire").finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::runtime::Runtime;
-    use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
-
-    /// A wire fed by hand, and what it sends.
-    struct Bench {
-        runtime: Runtime,
-        wire: NetworkWire,
-        feed: Option<Sender<Result<Frame, Status>>>,
-        sent: Receiver<Frame>,
-    }
-
-    fn bench(patience_ms: u64) -> Bench {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let (feed, incoming) = mpsc::channel(64);
-        let limits = WireLimits {
-            patience: Duration::from_millis(patience_ms),
-            inbox_bytes: 4 << 20,
-        };
-        let entered = runtime.enter();
-        let (outbox, sent) = NetworkWire::outbox();
-        let wire = NetworkWire::new(ReceiverStream::new(incoming), outbox, limits);
-        drop(entered);
-        Bench {
-            runtime,
-            wire,
-            feed: Some(feed),
-            sent,
-        }
-    }
-
-    impl Bench {
-        fn feed(&self, frame: Frame) {
-            let feed = self.feed.as_ref().unwrap();
-            feed.blocking_send(Ok(frame)).unwrap();
-        }
-
-        fn chunk(&self, sequence: u64, last: bool, payload: &[u8]) {
-            self.feed(Frame::chunk(sequence, last, payload.to_vec().into()));
-        }
-    }
-
-    #[test]
-    fn messages_are_split_and_joined() {
-        for length in [1, 2, CHUNK_SENT, CHUNK_SENT + 1, 3 * CHUNK_SENT] {
-            let message: Vec<u8> = (0..length).map(|i| (i / 1000) as u8).collect();
-            for tagged in [false, true] {
-                let mut bench = bench(5000);
-                let sent = match tagged {
-                    false => bench.wire.send(message.clone()),
-                    true => bench.wire.send_tagged(message[0], &message[1..]),
-                };
-                sent.unwrap();
-                for _ in 0..length.div_ceil(CHUNK_SENT) {
-                    let frame = bench.runtime.block_on(bench.sent.recv()).unwrap();
-                    bench.feed(frame);
-                }
-                assert_eq!(bench.wire.receive(length).unwrap(), message);
-            }
-        }
-    }
-
-    #[test]
-    fn memory_is_used_again_and_nothing_of_it_is_seen() {
-        let mut bench = bench(5000);
-        bench.chunk(0, false, &[9; 100]);
-        bench.chunk(1, true, &[9; 100]);
-        let (_, body) = bench.wire.receive_tagged(1000).unwrap();
-        let place = body.as_ptr();
-        bench.wire.recycle(body);
-        bench.chunk(2, false, &[1; 30]);
-        bench.chunk(3, true, &[2; 20]);
-        let (tag, body) = bench.wire.receive_tagged(1000).unwrap();
-        assert_eq!((tag, body.as_ptr()), (Some(1), place));
-        assert_eq!(body, [[1; 29].as_slice(), &[2; 20]].concat());
-    }
-
-    #[test]
-    fn a_message_is_refused_while_it_grows_too_long() {
-        let mut bench = bench(5000);
-        bench.chunk(0, false, &[1; 60]);
-        bench.chunk(1, false, &[1; 60]);
-        let refused = bench.wire.receive(100);
-        assert_eq!(
-            refused,
-            Err(WireError::TooLong {
-                got: 120,
-                limit: 100
-            })
-        );
-    }
-
-    #[test]
-    fn repeated_lost_and_reordered_chunks_are_refused() {
-        for sequences in [[0, 0], [0, 2], [1, 0]] {
-            let mut bench = bench(5000);
-            bench.chunk(sequences[0], true, b"a");
-            bench.chunk(sequences[1], true, b"b");
-            let first = bench.wire.receive(9);
-            let outcome = first.and_then(|_| bench.wire.receive(9));
-            assert!(
-                matches!(outcome, Err(WireError::Malformed(_))),
-                "{sequences:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn other_frames_and_endless_empty_chunks_are_refused() {
-        for frame in [
-            Frame::hello(),
-            Frame { content: None },
-            Frame::chunk(0, false, Bytes::new()),
-            Frame::chunk(0, true, vec![0; CHUNK_LIMIT + 1].into()),
-        ] {
-            let mut bench = bench(5000);
-            bench.feed(frame);
-            let outcome = bench.wire.receive(9);
-            assert!(
-                matches!(outcome, Err(WireError::Malformed(_))),
-                "{outcome:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn silence_times_out_in_both_directions() {
-        let mut bench = bench(50);
-        assert!(matches!(bench.wire.receive(9), Err(WireError::TimedOut(_))));
-        let message = vec![0; (OUTBOX_CHUNKS + 1) * CHUNK_SENT];
-        assert!(matches!(
-            bench.wire.send(message),
-            Err(WireError::TimedOut(_))
-        ));
-    }
-
-    #[test]
-    fn an_end_is_told_apart_from_a_break() {
-        let mut ended = bench(5000);
-        ended.chunk(0, false, b"half");
-        ended.feed = None;
-        let outcome = ended.wire.receive(9);
-        assert!(matches!(outcome, Err(WireError::Closed(_))), "{outcome:?}");
-        let mut broken = bench(5000);
-        let status = Status::unavailable("cable\ncut");
-        let feed = broken.feed.as_ref().unwrap();
-        feed.blocking_send(Err(status)).unwrap();
-        let outcome = broken.wire.receive(9);
-        assert_eq!(outcome, Err(WireError::Closed("cable cut".into())));
-    }
-
-    #[test]
-    fn the_inbox_is_bounded_and_never_stuck() {
-        let mut bench = bench(5000);
-        let feed = bench.feed.take().unwrap();
-        let feeder = std::thread::spawn(move || {
-            for sequence in 0..32 {
-                let frame = Frame::chunk(sequence, true, vec![0; CHUNK_LIMIT].into());
-                feed.blocking_send(Ok(frame)).unwrap();
-            }
-        });
-        for _ in 0..32 {
-            assert_eq!(bench.wire.receive(CHUNK_LIMIT).unwrap().len(), CHUNK_LIMIT);
-        }
-        feeder.join().unwrap();
-    }
-}
+mod tests;

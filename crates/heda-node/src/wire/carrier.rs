@@ -1,0 +1,175 @@
+//! Moves frames between a byte stream and the queues of a session.
+//!
+//! One task carries a connection both ways until the session ends. Whoever has nothing to send
+//! gives a sign of life now and then, so that a peer whose machine is gone is noticed long before
+//! the system gives the connection up.
+
+use super::frame::{Frame, FrameError, HEAD_BYTES, Head, Kind};
+use super::{Arrived, Piece};
+use heda_blocks::channel::WireError;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{Receiver, UnboundedSender};
+use tokio::time::timeout;
+
+/// How often a side that sends nothing gives a sign of life.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
+/// How long nothing at all may arrive.
+const SILENCE: Duration = Duration::from_secs(35);
+/// How long a session that ended here waits for the peer to take what was sent last.
+pub(super) const LINGER: Duration = Duration::from_secs(2);
+
+/// Why no frame could be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    /// The peer broke the format.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The connection broke.
+    #[error("{0}")]
+    Broken(#[from] std::io::Error),
+    /// It ended in the middle of a frame.
+    #[error("the connection ended in the middle of a frame")]
+    CutOff,
+    /// Not even a sign of life.
+    #[error("not a sign of life within {SILENCE:?}")]
+    Silent,
+}
+
+impl From<ReadError> for WireError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Frame(error) => Self::Malformed(error.to_string()),
+            other => Self::Closed(other.to_string()),
+        }
+    }
+}
+
+/// The next frame; none when the peer ended the connection in good order.
+pub(crate) async fn read_frame<R>(from: &mut R) -> Result<Option<(Kind, Vec<u8>)>, ReadError>
+where
+    R: AsyncRead + Unpin,
+{
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    fill(from, &mut head, HEAD_BYTES).await?;
+    let head: [u8; HEAD_BYTES] = match head.try_into() {
+        Ok(head) => head,
+        Err(part) if part.is_empty() => return Ok(None),
+        Err(_) => return Err(ReadError::CutOff),
+    };
+    let Head { kind, length } = Head::from_bytes(head)?;
+    let mut payload = Vec::with_capacity(length);
+    fill(from, &mut payload, length).await?;
+    match payload.len() == length {
+        true => Ok(Some((kind, payload))),
+        false => Err(ReadError::CutOff),
+    }
+}
+
+/// Reads until there are so many bytes, or the end. On a slow line a frame may take its time, as
+/// long as something of it arrives.
+async fn fill<R>(from: &mut R, bytes: &mut Vec<u8>, length: usize) -> Result<(), ReadError>
+where
+    R: AsyncRead + Unpin,
+{
+    while bytes.len() < length {
+        let mut rest = (&mut *from).take((length - bytes.len()) as u64);
+        let read = timeout(SILENCE, rest.read_buf(bytes)).await;
+        if read.map_err(|_| ReadError::Silent)?? == 0 {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Writes one frame and sees that it leaves.
+pub(crate) async fn write_frame<W>(to: &mut W, frame: &Frame) -> std::io::Result<()>
+where
+    W: AsyncWrite + Unpin,
+{
+    to.write_all(frame.as_bytes()).await?;
+    to.flush().await
+}
+
+/// Carries a session until both directions have ended.
+pub(super) async fn carry<S>(
+    stream: S,
+    room: Arc<Semaphore>,
+    inbox: UnboundedSender<Arrived>,
+    outbox: Receiver<Frame>,
+) where
+    S: AsyncRead + AsyncWrite,
+{
+    let (reader, writer) = tokio::io::split(stream);
+    tokio::join!(receive(reader, room, inbox), send(writer, outbox));
+}
+
+/// Moves pieces from the stream into the inbox, as far as there is room.
+async fn receive<R>(mut from: R, room: Arc<Semaphore>, inbox: UnboundedSender<Arrived>)
+where
+    R: AsyncRead + Unpin,
+{
+    loop {
+        let read = tokio::select! {
+            read = read_frame(&mut from) => read,
+            // The job is over: let the peer finish, but not for ever.
+            () = inbox.closed() => {
+                let mut rest = vec![0; 16 << 10];
+                let finished = async { while matches!(from.read(&mut rest).await, Ok(1..)) {} };
+                let _ = timeout(LINGER, finished).await;
+                return;
+            }
+        };
+        let arrived = match read {
+            Ok(None) => return,
+            Ok(Some((Kind::Alive, _))) => continue,
+            Ok(Some((kind, payload))) => admit(kind, payload, &room).await,
+            Err(error) => Err(error.into()),
+        };
+        let failed = arrived.is_err();
+        if inbox.send(arrived).is_ok() && failed {
+            return;
+        }
+    }
+}
+
+/// One permit of the inbox is one byte; an empty piece counts as one.
+async fn admit(kind: Kind, payload: Vec<u8>, room: &Arc<Semaphore>) -> Arrived {
+    let last = match kind {
+        Kind::Piece => false,
+        Kind::LastPiece => true,
+        other => {
+            let words = format!("a frame that is no piece of a message ({other:?})");
+            return Err(WireError::Malformed(words));
+        }
+    };
+    let bytes = u32::try_from(payload.len().max(1)).unwrap_or(u32::MAX);
+    let permit = Arc::clone(room).acquire_many_owned(bytes).await;
+    let permit = permit.map_err(|_| super::ended())?;
+    Ok((Piece { last, payload }, permit))
+}
+
+/// Writes what is in the outbox until nobody can put anything there any more.
+async fn send<W>(mut to: W, mut outbox: Receiver<Frame>)
+where
+    W: AsyncWrite + Unpin,
+{
+    loop {
+        let frame = match timeout(SIGN_OF_LIFE, outbox.recv()).await {
+            Ok(Some(frame)) => frame,
+            Ok(None) => break,
+            Err(_) => Frame::alive(),
+        };
+        let mut written = to.write_all(frame.as_bytes()).await;
+        if outbox.is_empty() {
+            written = written.and(to.flush().await);
+        }
+        // Why it broke is found by the other direction.
+        if written.is_err() {
+            return;
+        }
+    }
+    let _ = to.shutdown().await;
+}
