@@ -6,13 +6,6 @@ use heda_habits::sources::{root, rust_sources};
 /// No source file is longer.
 const LINES: usize = 500;
 
-/// Files that were longer when this test was written. The list only gets shorter.
-const STILL_TOO_LONG: [&str; 3] = [
-    "crates/heda-node/src/ledger/mod.rs",
-    "crates/heda-node/src/ledger/tests.rs",
-    "crates/heda-node/tests/house.rs",
-];
-
 #[test]
 fn no_source_file_is_too_long_to_read() {
     let sources = rust_sources().unwrap();
@@ -23,7 +16,6 @@ fn no_source_file_is_too_long_to_read() {
     );
     let long: Vec<String> = sources
         .iter()
-        .filter(|path| !STILL_TOO_LONG.contains(&path.as_str()))
         .map(|path| {
             (
                 path,

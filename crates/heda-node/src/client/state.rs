@@ -30,6 +30,12 @@ pub struct JobState {
     pub checkpoint: Option<Checkpoint>,
 }
 
+/// As much of a state as every format has.
+#[derive(Deserialize)]
+struct Numbered {
+    format: u32,
+}
+
 /// Why a state cannot be kept or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -100,12 +106,17 @@ impl StateFile {
         };
         let bytes =
             files::read_bounded(&path, FILE_LIMIT).map_err(|e| unreadable(e.to_string()))?;
+        // The number first: a file of another format may have fields that we do not know.
+        let Numbered { format } =
+            serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))?;
+        if format != FORMAT {
+            return Err(unreadable(format!(
+                "it has format {format}, this program reads {FORMAT}; finish the job with the \
+                 version that began it, or start afresh in another --out"
+            )));
+        }
         let state: JobState =
             serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))?;
-        if state.format != FORMAT {
-            let words = format!("format {}, this program writes {FORMAT}", state.format);
-            return Err(unreadable(words));
-        }
         if state.terms != terms {
             return Err(StateError::OtherTerms(path));
         }
@@ -170,6 +181,20 @@ mod tests {
         assert_eq!(resumed.state().lost, ["b"]);
         resumed.finish().unwrap();
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_state_of_another_format_is_refused_with_both_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let later = "{\"format\":2,\"something\":\"new\"}";
+        std::fs::write(folder.path().join("checkpoint.json"), later).unwrap();
+        let words = StateFile::resume(folder.path(), "t")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            words.contains("it has format 2, this program reads 1; finish the job"),
+            "{words}"
+        );
     }
 
     #[test]
