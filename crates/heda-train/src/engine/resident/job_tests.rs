@@ -81,7 +81,7 @@ fn providers_cannot_see_when_the_training_converged() {
         spec.settings.tolerance = tolerance;
         let got = run(&spec, &[dataset(60, 1)]);
         let used = got.outcome.fits[0].iterations;
-        (used, got.outcome.providers[0].traffic["train"].clone())
+        (used, got.outcome.providers[0].traffic["train"])
     });
     assert!(trips[0].0 < trips[1].0, "one of them converged");
     assert_eq!(trips[0].1.round_trips, trips[1].1.round_trips);
@@ -95,7 +95,7 @@ fn setup_sends_no_rows() {
     let spec = resident(spec(LossKind::Logistic, FEATURES, 1));
     let [small, large] = [40, 400].map(|rows| {
         let got = run(&spec, &[dataset(rows, 1)]);
-        got.outcome.providers[0].traffic["encrypt"].clone()
+        got.outcome.providers[0].traffic["encrypt"]
     });
     assert_eq!(small.bytes_sent, large.bytes_sent);
     assert_eq!(small.bytes_received, large.bytes_received);
