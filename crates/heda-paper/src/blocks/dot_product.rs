@@ -5,7 +5,7 @@
 //! | 1 | key, a | b | \[a · b\] |
 //!
 //! Paillier's cryptosystem cannot multiply two encrypted numbers, so there is no condition 2;
-//! [`multiplication`](crate::multiplication) has it, with RSA.
+//! [`multiplication`](super::multiplication) has it, with RSA.
 //!
 //! Who learns what: Alice nothing; Bob nothing but a ciphertext. The time that Bob needs depends
 //! on the announced lengths only. The result is not re-randomised: it stays with Bob.

@@ -5,7 +5,7 @@
 //! | 2 | key, a | ‖b‖ | ‖a · b‖ |
 //!
 //! Who learns what: Alice nothing. **Bob may learn a**: textbook RSA is deterministic, so he can
-//! encrypt guesses of a and compare. See [`heda_paper::hazmat_rsa`]. Numbers are not negative.
+//! encrypt guesses of a and compare. See [`hazmat_rsa`](crate::hazmat_rsa). Numbers are not negative.
 //!
 //! Messages, in wire order (steps M1 and M2 of `docs/building-blocks.md`): Alice sends ‖a‖.
 //!

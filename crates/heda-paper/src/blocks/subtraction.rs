@@ -9,7 +9,7 @@
 //!
 //! Who learns what: Alice nothing; Bob nothing but a ciphertext (Paillier's semantic security).
 //! The result is not re-randomised, because it stays with Bob: he must re-randomise whatever he
-//! derives from it before Alice sees it, as [`exchange_keys`](crate::exchange_keys) does.
+//! derives from it before Alice sees it, as [`exchange_keys`](super::exchange_keys) does.
 //!
 //! Messages, in wire order (steps S1 and S2 of `docs/building-blocks.md`): Alice sends \[a\].
 //!

@@ -1,7 +1,7 @@
 //! The engines: ways to compute a gradient over everybody's rows and to count held-out rows.
 //!
-//! An engine is one file or folder here, an arm of [`Engine::implementation`] and a name. The job
-//! knows no engine by name: it holds a [`UserEngine`] at the data user and a [`ProviderEngine`] at
+//! An engine is one file or folder here, an arm of `Engine::implementation` and a name. The job
+//! knows no engine by name: it holds a `UserEngine` at the data user and a `ProviderEngine` at
 //! a provider.
 
 pub(crate) mod columns;
