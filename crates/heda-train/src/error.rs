@@ -1,6 +1,5 @@
 //! What can go wrong in a job, and who is at fault.
 
-use crate::codec::Malformed;
 use crate::engine::Impossible;
 use crate::house::Refusal;
 use crate::message::SendError;
@@ -244,12 +243,6 @@ pub(crate) trait Blame<T> {
 }
 
 impl<T> Blame<T> for Result<T, RingError> {
-    fn blame(self, message: &'static str) -> Result<T, PeerProblem> {
-        self.map_err(|e| PeerProblem::message(message, e))
-    }
-}
-
-impl<T> Blame<T> for Result<T, Malformed> {
     fn blame(self, message: &'static str) -> Result<T, PeerProblem> {
         self.map_err(|e| PeerProblem::message(message, e))
     }

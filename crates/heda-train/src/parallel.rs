@@ -56,7 +56,7 @@ impl From<LookupError> for RemoteError {
 
 impl RemoteError {
     /// The failure with the name of whom it is about.
-    pub(crate) fn of(self, name: &str) -> JobError {
+    fn of(self, name: &str) -> JobError {
         match self {
             Self::Peer(problem) => JobError::Provider {
                 name: name.to_owned(),
