@@ -1,8 +1,17 @@
 //! Runs a target on its seeds, its regressions and mutations of the seeds.
 
+use crate::corpus::Corpus;
 use crate::mutate::{Mutator, SplitMix};
+use peak_alloc::PeakAlloc;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
+
+#[global_allocator]
+static MEMORY: PeakAlloc = PeakAlloc;
+
+/// No input makes a decoder take more memory than this. Inputs are shorter than a megabyte.
+/// Tests run side by side and share the count, so there is room for several decoders.
+const MEMORY_LIMIT: usize = 512 << 20;
 
 /// What a decoder said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +42,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// A target whose seeds must all be accepted.
+    /// A target whose seeds must all be accepted. More of them may lie in the corpus.
     pub fn new(seeds: Vec<Vec<u8>>, decode: impl Fn(&[u8]) -> Verdict + 'static) -> Self {
         Self {
             seeds,
@@ -43,9 +52,10 @@ impl Target {
         }
     }
 
-    /// Adds an input, as hex, that once made the decoder panic.
-    pub fn regression(mut self, hex: &str) -> Self {
-        self.regressions.push(from_hex(hex));
+    /// Adds what the corpus has for this target.
+    pub fn with_corpus(mut self, corpus: Corpus) -> Self {
+        self.seeds.extend(corpus.seeds);
+        self.regressions.extend(corpus.regressions);
         self
     }
 
@@ -90,6 +100,8 @@ pub enum Failure {
     SeedRejected(String),
     /// The decoder panicked; holds the input as hex.
     Panicked(String),
+    /// The decoder took too much memory; holds the input as hex.
+    Greedy(String),
 }
 
 impl std::fmt::Display for Failure {
@@ -98,6 +110,7 @@ impl std::fmt::Display for Failure {
             Self::NoSeeds => f.write_str("the target has no seeds"),
             Self::SeedRejected(hex) => write!(f, "a seed was refused: {hex}"),
             Self::Panicked(hex) => write!(f, "the decoder panicked on: {hex}"),
+            Self::Greedy(hex) => write!(f, "the decoder took too much memory for: {hex}"),
         }
     }
 }
@@ -148,29 +161,38 @@ fn mutations(
 }
 
 fn decode(target: &Target, input: &[u8]) -> Result<Verdict, Failure> {
-    catch_unwind(AssertUnwindSafe(|| (target.decode)(input)))
-        .map_err(|_| Failure::Panicked(to_hex(input)))
+    let before = MEMORY.current_usage();
+    MEMORY.reset_peak_usage();
+    let verdict = catch_unwind(AssertUnwindSafe(|| (target.decode)(input)))
+        .map_err(|_| Failure::Panicked(to_hex(input)))?;
+    match MEMORY.peak_usage().saturating_sub(before) > MEMORY_LIMIT {
+        true => Err(Failure::Greedy(to_hex(input))),
+        false => Ok(verdict),
+    }
 }
 
 fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn from_hex(hex: &str) -> Vec<u8> {
-    let digit = |c: u8| {
-        (c as char)
-            .to_digit(16)
-            .expect("a regression is written in hex") as u8
-    };
-    hex.as_bytes()
-        .chunks_exact(2)
-        .map(|pair| digit(pair[0]) << 4 | digit(pair[1]))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::corpus::from_hex;
+
+    /// A decoder with another bug: it makes room for what is announced.
+    fn generous(input: &[u8]) -> Verdict {
+        let announced = input.first().map_or(0, |&length| usize::from(length) << 24);
+        std::hint::black_box(Vec::<u8>::with_capacity(announced));
+        Verdict::Accepted
+    }
+
+    #[test]
+    fn greed_is_found() {
+        let target = Target::new(vec![vec![1]], generous);
+        let failure = run(&target, 1, Limit::Iterations(1000)).unwrap_err();
+        assert!(matches!(failure, Failure::Greedy(_)), "{failure}");
+    }
 
     /// A decoder with a bug: it trusts the length field.
     fn trusting(input: &[u8]) -> Verdict {
@@ -190,7 +212,11 @@ mod tests {
         let Failure::Panicked(hex) = failure else {
             panic!("the bug was not found: {failure}")
         };
-        let again = Target::new(vec![vec![2, 7, 7]], trusting).regression(&hex);
+        let corpus = Corpus {
+            seeds: Vec::new(),
+            regressions: vec![from_hex(&hex).unwrap()],
+        };
+        let again = Target::new(vec![vec![2, 7, 7]], trusting).with_corpus(corpus);
         let second = run(&again, 1, Limit::Iterations(0)).unwrap_err();
         assert_eq!(second, Failure::Panicked(hex));
     }

@@ -1,7 +1,7 @@
 //! `heda-fuzz TARGET --seconds N [--seed S]`: a long run of one target. See `README.md`.
 
 use heda_fuzz::driver::{Limit, run};
-use heda_fuzz::targets::{NAMES, find};
+use heda_fuzz::targets::{TARGETS, find};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +16,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if words == ["--list"] {
-        NAMES.iter().for_each(|name| println!("{name}"));
+        TARGETS.iter().for_each(|(name, _)| println!("{name}"));
         return ExitCode::SUCCESS;
     }
     match parse(&words).and_then(|arguments| fuzz(&arguments)) {

@@ -41,6 +41,22 @@ const INTERESTING: [u64; 12] = [
     u64::MAX,
 ];
 
+/// Numbers in text at which readers tend to go wrong.
+const INTERESTING_TEXT: [&str; 12] = [
+    "0",
+    "-1",
+    "1e308",
+    "-0.0",
+    "1e-320",
+    "nan",
+    "inf",
+    "255",
+    "65536",
+    "4294967296",
+    "9223372036854775808",
+    "99999999999999999999999999",
+];
+
 /// The most bytes that one step adds.
 const LONGEST_EXTENSION: usize = 64;
 
@@ -67,7 +83,7 @@ impl<'a> Mutator<'a> {
     }
 
     fn step(&mut self, input: &mut Vec<u8>) {
-        match self.random.below(8) {
+        match self.random.below(9) {
             0 => self.flip_bit(input),
             1 => self.set_byte(input),
             2 => input.truncate(self.random.below(input.len())),
@@ -75,6 +91,7 @@ impl<'a> Mutator<'a> {
             4 => self.splice(input),
             5 => self.nudge_length(input),
             6 => self.remove_or_repeat(input),
+            7 => self.write_number(input),
             _ => self.plant_integer(input),
         }
     }
@@ -115,6 +132,22 @@ impl<'a> Mutator<'a> {
     fn plant_integer(&mut self, input: &mut [u8]) {
         let planted = INTERESTING[self.random.below(INTERESTING.len())];
         self.edit_field(input, |_| planted);
+    }
+
+    /// Puts another number in place of one that stands in the text.
+    fn write_number(&mut self, input: &mut Vec<u8>) {
+        let from = self.random.below(input.len());
+        let is_digit = |byte: &u8| byte.is_ascii_digit();
+        let Some(skipped) = input[from..].iter().position(is_digit) else {
+            return;
+        };
+        let from = from + skipped;
+        let digits = input[from..]
+            .iter()
+            .take_while(|byte| is_digit(byte))
+            .count();
+        let number = INTERESTING_TEXT[self.random.below(INTERESTING_TEXT.len())];
+        input.splice(from..from + digits, number.bytes());
     }
 
     fn edit_field(&mut self, input: &mut [u8], edit: impl Fn(u64) -> u64) {
@@ -164,6 +197,13 @@ mod tests {
         let mut mutator = Mutator::new(&seeds, SplitMix::new(3));
         let longest = (0..20_000).map(|_| mutator.next_input().len()).max();
         assert!(longest > Some(LONGEST_EXTENSION / 2));
+    }
+
+    #[test]
+    fn numbers_in_text_are_replaced() {
+        let seeds = vec![b"rows = 17".to_vec()];
+        let mut mutator = Mutator::new(&seeds, SplitMix::new(5));
+        assert!((0..1000).any(|_| mutator.next_input() == b"rows = 65536"));
     }
 
     #[test]

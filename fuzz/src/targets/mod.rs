@@ -1,24 +1,34 @@
-//! What is fuzzed. One line here per target gives it a name, a test and a long run.
+//! What is fuzzed. One entry here per target gives it a name, a test, a long run, and says which
+//! functions of the workspace it reaches.
 
+use crate::corpus::Corpus;
 use crate::driver::Target;
 
 mod channel;
+mod in_file;
+mod job;
 mod lattice;
 mod masking;
+mod node;
 mod ot;
 mod paillier;
+mod text;
+mod transfer;
+mod values;
 
 macro_rules! targets {
-    ($($name:ident => $make:path;)+) => {
-        /// Names of all targets.
-        pub const NAMES: &[&str] = &[$(stringify!($name)),+];
+    ($($name:ident => $make:path, $decoders:expr;)+) => {
+        /// All targets: their names and the functions that they reach.
+        pub const TARGETS: &[(&str, &[&str])] = &[$((stringify!($name), &$decoders)),+];
 
-        /// The target with this name.
+        /// The target with this name, with its corpus.
         pub fn find(name: &str) -> Option<Target> {
-            match name {
-                $(stringify!($name) => Some($make()),)+
-                _ => None,
-            }
+            let target = match name {
+                $(stringify!($name) => $make(),)+
+                _ => return None,
+            };
+            let corpus = Corpus::of(name).expect("the corpus can be read");
+            Some(target.with_corpus(corpus))
         }
 
         #[cfg(test)]
@@ -32,23 +42,144 @@ macro_rules! targets {
 }
 
 targets! {
-    channel => channel::messages;
-    lattice_public_key => lattice::public_key;
-    lattice_matrix => lattice::matrix;
-    lattice_scores => lattice::scores;
-    lattice_sums => lattice::sums;
-    mask_announcements => masking::announcements;
-    ot_answer => ot::answer;
-    ot_random_request => ot::random_request;
-    ot_request => ot::request;
-    ot_setup_first => ot::setup_first;
-    ot_setup_second => ot::setup_second;
-    paillier_public_key => paillier::public_key;
-    paillier_private_key => paillier::private_key;
-    paillier_ciphertexts => paillier::ciphertexts;
-    rsa_public_key => paillier::rsa_public_key;
-    rsa_private_key => paillier::rsa_private_key;
-    rsa_ciphertexts => paillier::rsa_ciphertexts;
+    channel => channel::messages, [];
+    charge => node::charge_json, ["heda-node report::budget"];
+    checkpoint => node::checkpoint, [
+        "heda-node StateFile::resume",
+        "heda-node files::read_bounded",
+    ];
+    csv => text::csv, [
+        "heda-learn CsvSource::open",
+        "heda-learn TableReader::read_csv",
+        "heda-learn TableReader::read_rows_csv",
+    ];
+    csv_proposal => text::csv_proposal, ["heda-learn infer::propose_csv"];
+    epsilon => values::epsilon, ["heda-dp Epsilon::from_str"];
+    fingerprint => node::fingerprint, ["heda-node PeerFingerprint::from_str"];
+    frame => node::frame, ["heda-node Greeting::from_bytes", "heda-node Head::from_bytes"];
+    identity_certificate => node::identity_certificate, [
+        "heda-node Identity::load",
+        "heda-node PeerFingerprint::of_certificate",
+        "heda-node Trust::identify",
+        "heda-node dates::validity",
+        "heda-node identity::load_certificates",
+    ];
+    identity_key => node::identity_key, ["heda-node Identity::load"];
+    iota => values::iota, ["heda-learn Iota::from_str"];
+    job_file => node::job_file, ["heda-node JobConfig::load", "heda-node config::read"];
+    job_name => values::job_name, ["heda-train JobId::from_str", "heda-train codec::unhex"];
+    lattice_matrix => lattice::matrix, [
+        "heda-crypto EncryptedMatrix::from_bytes",
+        "heda-crypto wire::unpack",
+    ];
+    lattice_public_key => lattice::public_key, [
+        "heda-crypto PublicKey::from_bytes",
+        "heda-crypto keys::unpack_poly",
+    ];
+    lattice_scores => lattice::scores, [
+        "heda-crypto SecretKey::decrypt_scores",
+        "heda-crypto SecretKey::decrypt_in",
+    ];
+    lattice_sums => lattice::sums, ["heda-crypto SecretKey::decrypt_sums"];
+    ledger => node::ledger, ["heda-node LedgerReader::open", "heda-node report::budget"];
+    mask_announcements => masking::announcements, ["heda-crypto MaskSetup::finish"];
+    model => text::model, ["heda-learn Model::from_json"];
+    model_file => text::model_file, ["heda-learn Model::read"];
+    names => values::names, [
+        "heda-learn Bundle::from_str",
+        "heda-learn Coding::from_str",
+        "heda-learn Method::from_str",
+        "heda-train Engine::from_str",
+    ];
+    ot_answer => ot::answer, ["heda-crypto PendingLookup::finish"];
+    ot_random_request => ot::random_request, ["heda-crypto LookupSender::random"];
+    ot_request => ot::request, ["heda-crypto LookupSender::answer"];
+    ot_setup_first => ot::setup_first, [
+        "heda-crypto LookupSender::setup",
+        "heda-crypto base::choose",
+    ];
+    ot_setup_second => ot::setup_second, [
+        "heda-crypto ChooserSetup::finish",
+        "heda-crypto BaseSender::finish",
+    ];
+    paillier_ciphertexts => paillier::ciphertexts, ["heda-paper PublicKey::decode"];
+    paillier_private_key => paillier::private_key, ["heda-paper PrivateKey::from_bytes"];
+    paillier_public_key => paillier::public_key, ["heda-paper PublicKey::from_bytes"];
+    parquet => text::parquet, [
+        "heda-learn ParquetSource::open",
+        "heda-learn TableReader::read_file",
+        "heda-learn TableReader::read_rows_file",
+        "heda-learn infer::propose",
+        "heda-learn table::open",
+    ];
+    provider_file => node::provider_file, [
+        "heda-node ProviderConfig::load",
+        "heda-node config::read",
+    ];
+    rsa_ciphertexts => paillier::rsa_ciphertexts, ["heda-paper RsaPublicKey::decode"];
+    rsa_private_key => paillier::rsa_private_key, ["heda-paper RsaPrivateKey::from_bytes"];
+    rsa_public_key => paillier::rsa_public_key, ["heda-paper RsaPublicKey::from_bytes"];
+    schema => text::schema, [
+        "heda-learn Schema::parse",
+        "heda-learn raw::offset_of",
+        "heda-learn raw::parse",
+    ];
+    schema_file => text::schema_file, ["heda-learn Schema::read", "heda-learn raw::read"];
+    job_chosen_to_user => job::chosen_user, ["heda-train DataUser::chosen_by"];
+    job_lookup_to_provider => job::lookup_provider, [
+        "heda-crypto LookupSender::answer_u48",
+        "heda-learn Ring::decode",
+        "heda-train Announcements::decode",
+        "heda-train Message::decode",
+        "heda-train Proposal::decode",
+        "heda-train message::from_json",
+    ];
+    job_lookup_to_user => job::lookup_user, [
+        "heda-crypto PendingLookup::finish_u48",
+        "heda-train Contribution::decode",
+        "heda-train Offer::read",
+        "heda-train Release::decode",
+        "heda-train rows::release_from_bytes",
+    ];
+    job_paper_to_provider => job::paper_provider, ["heda-paper provider::read_paillier_key"];
+    job_paper_to_user => job::paper_user, ["heda-paper Dictionary::decode"];
+    job_resident_to_provider => job::resident_provider, [
+        "heda-train ProviderAnswered::sum",
+        "heda-train ProviderBorrowed::lanes",
+        "heda-train ProviderLaned::count",
+        "heda-train ProviderReady::answer",
+        "heda-train ProviderReady::borrow",
+        "heda-train ProviderSession::ready",
+        "heda-train SentColumns::masks",
+        "heda-train payload::read",
+        "heda-train symbols::read",
+    ];
+    job_resident_to_user => job::resident_user, [
+        "heda-train UserAhead::open",
+        "heda-train UserAsked::choose",
+        "heda-train UserBorrowing::ask_lane",
+        "heda-train UserChosen::sum",
+        "heda-train UserCounting::counts",
+        "heda-train UserLaning::choose",
+    ];
+    transfer_bit_corrections => transfer::bit_corrections, [
+        "heda-crypto BitCorrections::from_bytes",
+    ];
+    transfer_bit_request => transfer::bit_request, [
+        "heda-crypto BitRequest::from_bytes",
+        "heda-crypto Request::from_bytes",
+    ];
+    transfer_index_corrections => transfer::index_corrections, [
+        "heda-crypto IndexCorrections::from_bytes",
+    ];
+    transfer_index_request => transfer::index_request, ["heda-crypto IndexRequest::from_bytes"];
+    transfer_setup_first => transfer::setup_first, [
+        "heda-crypto SetupFirst::from_bytes",
+        "heda-crypto Point::decode",
+    ];
+    transfer_setup_second => transfer::setup_second, ["heda-crypto SetupSecond::from_bytes"];
+    transfer_setup_third => transfer::setup_third, ["heda-crypto SetupThird::from_bytes"];
+    transfer_tree_offers => transfer::tree_offers, ["heda-crypto TreeOffers::from_bytes"];
 }
 
 /// Runs a target briefly: everything planned was executed, and something was refused.

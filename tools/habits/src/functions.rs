@@ -10,6 +10,8 @@ use syn::{Attribute, Block, ImplItem, Item, Signature, TraitItem, Type};
 pub struct Function {
     /// `Type::name` for a method, `module::name` for any other function.
     pub name: String,
+    /// Whether others than its own module can call it.
+    pub visible: bool,
     /// The types of its parameters without `self`, written without spaces.
     pub takes: Vec<String>,
     /// The type that it gives, written without spaces; empty for none.
@@ -30,13 +32,15 @@ fn in_items(items: &[Item], module: &str, found: &mut Vec<Function>) {
     for item in items {
         match item {
             Item::Fn(item) if !is_test(&item.attrs) => {
-                found.push(function(module, &item.sig, Some(&item.block)));
+                let visible = is_visible(&item.vis);
+                found.push(function(module, visible, &item.sig, Some(&item.block)));
             }
             Item::Impl(item) if !is_test(&item.attrs) => {
                 let owner = last_name(&item.self_ty);
                 for part in &item.items {
                     if let ImplItem::Fn(part) = part {
-                        found.push(function(&owner, &part.sig, Some(&part.block)));
+                        let visible = item.trait_.is_some() || is_visible(&part.vis);
+                        found.push(function(&owner, visible, &part.sig, Some(&part.block)));
                     }
                 }
             }
@@ -45,6 +49,7 @@ fn in_items(items: &[Item], module: &str, found: &mut Vec<Function>) {
                     if let TraitItem::Fn(part) = part {
                         found.push(function(
                             &item.ident.to_string(),
+                            true,
                             &part.sig,
                             part.default.as_ref(),
                         ));
@@ -61,7 +66,7 @@ fn in_items(items: &[Item], module: &str, found: &mut Vec<Function>) {
     }
 }
 
-fn function(owner: &str, signature: &Signature, body: Option<&Block>) -> Function {
+fn function(owner: &str, visible: bool, signature: &Signature, body: Option<&Block>) -> Function {
     let mut calls = Calls::default();
     if let Some(body) = body {
         calls.visit_block(body);
@@ -72,6 +77,7 @@ fn function(owner: &str, signature: &Signature, body: Option<&Block>) -> Functio
     });
     Function {
         name: format!("{owner}::{}", signature.ident),
+        visible,
         takes: takes.collect(),
         gives: match &signature.output {
             syn::ReturnType::Default => String::new(),
@@ -79,6 +85,10 @@ fn function(owner: &str, signature: &Signature, body: Option<&Block>) -> Functio
         },
         calls: calls.0,
     }
+}
+
+fn is_visible(visibility: &syn::Visibility) -> bool {
+    !matches!(visibility, syn::Visibility::Inherited)
 }
 
 /// Whether something is there for tests only.
@@ -127,7 +137,7 @@ mod tests {
     fn methods_functions_and_calls_are_found_and_tests_are_not() {
         let source = "
             impl<'a> Shop<'a> {
-                fn open(&self, bytes: &[u8], n: usize) -> Result<(), E> { toml::from_str(x)?; y.parse() }
+                pub(crate) fn open(&self, bytes: &[u8], n: usize) -> Result<(), E> { toml::from_str(x)?; y.parse() }
             }
             fn free() { helper(1) }
             #[cfg(test)] mod tests { fn hidden(bytes: &[u8]) {} }
@@ -140,6 +150,7 @@ mod tests {
             .map(|function| function.name.as_str())
             .collect();
         assert_eq!(names, ["Shop::open", "store::free", "inner::deep"]);
+        assert!(found[0].visible && !found[1].visible);
         assert_eq!(found[0].takes, ["&[u8]", "usize"]);
         assert_eq!(found[0].gives, "Result<(),E>");
         assert!(found[0].calls.contains("toml::from_str") && found[0].calls.contains(".parse"));

@@ -1,12 +1,15 @@
 //! Checks of the repository itself. They run as tests of this crate:
 //!
 //! - `dependencies`: licences, banned crates, sources and duplicate versions, by `deny.toml`;
+//! - `module_map`: the map of modules in `docs/architecture.md` is up to date;
 //! - `source_length`: no source file is too long to read.
 //!
 //! `cargo run -p heda-habits` builds every crate with every feature alone, with none and with all.
 
+pub mod decoders;
 pub mod functions;
 pub mod licence;
+pub mod modules;
 pub mod packages;
 pub mod policy;
 pub mod sources;

@@ -1,0 +1,182 @@
+//! What the daemon and the data user read: configurations, frames, identities, the ledger and the
+//! state of a job.
+
+use super::in_file::InFile;
+use super::text::of_text;
+use crate::driver::{Target, Verdict};
+use heda_blocks::stop::{Stop, StopCode};
+use heda_crypto::random::Randomness;
+use heda_dp::account::{Charge, ColumnCharge, Mechanism};
+use heda_node::client::state::StateFile;
+use heda_node::config::{JobConfig, ProviderConfig};
+use heda_node::house::ledger::{JobKey, JobTerms, Ledger, LedgerReader};
+use heda_node::identity::Identity;
+use heda_node::identity::fingerprint::PeerFingerprint;
+use heda_node::identity::trust::OwnCertificate;
+use heda_node::system::clock::{SystemClock, Timestamp};
+use heda_node::wire::frame::{Frame, Head, Kind};
+use heda_node::wire::greeting::Greeting;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The first frame of a peer: a head within its limit, then a greeting or a stop.
+pub(super) fn frame() -> Target {
+    let stop = Stop::new(StopCode::Busy, "later");
+    let frames = [Frame::greeting(), Frame::stop(&stop)];
+    let seeds = frames.map(|frame| frame.as_bytes().to_vec()).into();
+    Target::new(seeds, |input| {
+        let Some((head, payload)) = input.split_first_chunk() else {
+            return Verdict::Rejected;
+        };
+        let Ok(Head { kind, length }) = Head::from_bytes(*head) else {
+            return Verdict::Rejected;
+        };
+        assert!(length <= kind.limit());
+        let Some(payload) = payload.get(..length) else {
+            return Verdict::Rejected;
+        };
+        match kind {
+            Kind::Greeting => Verdict::from(Greeting::from_bytes(payload)),
+            Kind::Stop => {
+                let stop = Stop::from_bytes(payload);
+                assert!(stop.to_bytes().len() <= kind.limit());
+                Verdict::Accepted
+            }
+            _ => Verdict::Accepted,
+        }
+    })
+}
+
+/// The provider's configuration.
+pub(super) fn provider_file() -> Target {
+    let file = InFile::named("provider.toml");
+    Target::new(Vec::new(), move |input| {
+        Verdict::from(ProviderConfig::load(file.put(input)))
+    })
+}
+
+/// The data user's job.
+pub(super) fn job_file() -> Target {
+    let file = InFile::named("job.toml");
+    Target::new(Vec::new(), move |input| {
+        Verdict::from(JobConfig::load(file.put(input)))
+    })
+}
+
+/// The state of a job that is taken up again.
+pub(super) fn checkpoint() -> Target {
+    let file = InFile::named("checkpoint.json");
+    Target::new(Vec::new(), move |input| {
+        file.put(input);
+        Verdict::from(StateFile::resume(file.folder(), "terms"))
+    })
+}
+
+/// Fingerprints as people copy them.
+pub(super) fn fingerprint() -> Target {
+    of_text(|text| Verdict::from(text.parse::<PeerFingerprint>()))
+}
+
+fn stored_identity(folder: &Path) {
+    let mut rng = Randomness::seeded(1).fork("identity", 0).expect("seeded");
+    let year = Duration::from_secs(365 * 86_400);
+    Identity::generate("clinic", Timestamp(1_800_000_000), year, &mut rng)
+        .and_then(|identity| identity.store("clinic", folder))
+        .expect("a new identity in an empty folder");
+}
+
+/// A target for one file of an identity, whose other files are sound.
+fn identity_file(name: &str) -> Target {
+    let file = InFile::named(name);
+    stored_identity(file.folder());
+    let seed = std::fs::read(file.folder().join(name)).expect("it was stored");
+    let decode = move |input: &[u8]| {
+        file.put(input);
+        let read = Identity::load(file.folder());
+        if let Ok(identity) = &read {
+            let _ = OwnCertificate::of(identity);
+            let _ = identity
+                .chain()
+                .first()
+                .map(PeerFingerprint::of_certificate);
+        }
+        Verdict::from(read)
+    };
+    Target::new(vec![seed], decode)
+}
+
+/// The secret key.
+pub(super) fn identity_key() -> Target {
+    identity_file("key.pem")
+}
+
+/// The certificate, of which signature and dates are looked at.
+pub(super) fn identity_certificate() -> Target {
+    identity_file("certificate.pem")
+}
+
+fn charge() -> Charge {
+    let column = ColumnCharge {
+        name: "age".into(),
+        epsilon: "0.5".parse().expect("a decimal"),
+    };
+    Charge::new(Mechanism::Laplace, vec![column]).expect("one column")
+}
+
+/// What a release cost, as it stands in the ledger and in a message to the data user.
+pub(super) fn charge_json() -> Target {
+    let seed = serde_json::to_vec(&charge()).expect("a charge is JSON");
+    Target::new(vec![seed], |input| {
+        let read = serde_json::from_slice::<Charge>(input);
+        if let Ok(charge) = &read {
+            let written = serde_json::to_vec(charge).expect("a charge is JSON");
+            assert!(serde_json::from_slice::<Charge>(&written).is_ok_and(|again| again == *charge));
+        }
+        Verdict::from(read)
+    })
+}
+
+/// A ledger with a job, a release and a refusal.
+fn written_ledger() -> Vec<u8> {
+    let file = InFile::named("ledger.sqlite");
+    let path = file.folder().join("ledger.sqlite");
+    let ledger = Ledger::open(&path, Arc::new(SystemClock)).expect("a new ledger");
+    let digits = "ab".repeat(32);
+    let job = JobKey {
+        peer: format!("sha256:{digits}").parse().expect("a fingerprint"),
+        id: "job".into(),
+    };
+    let terms = JobTerms {
+        label: "university".into(),
+        data_set: "ward".into(),
+        engine: "lookup".into(),
+        request: "all".into(),
+    };
+    let total = "1".parse().expect("a decimal");
+    ledger.open_job(&job, &terms).expect("a new job");
+    ledger
+        .buy(&job, "ward", charge(), total)
+        .expect("enough budget");
+    ledger.store_release(&job, b"noisy").expect("paid");
+    ledger.refuse(&job, "university", "too late").expect("room");
+    let copy = file.folder().join("copy.sqlite");
+    let reader = LedgerReader::open(&path).expect("our own");
+    reader.copy_to(&copy).expect("room");
+    std::fs::read(copy).expect("just written")
+}
+
+/// Rows of the ledger, as reports read them; then the file as the daemon opens it.
+pub(super) fn ledger() -> Target {
+    let file = InFile::named("ledger.sqlite");
+    let total = "1".parse().ok();
+    let decode = move |input: &[u8]| {
+        let path = file.put(input);
+        let read = LedgerReader::open(path).and_then(|reader| {
+            reader.status("ward", Timestamp(1_800_000_000))?;
+            reader.budget("ward", total)
+        });
+        Verdict::from(read)
+    };
+    Target::new(vec![written_ledger()], decode).short_run(500)
+}

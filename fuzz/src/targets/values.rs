@@ -1,0 +1,56 @@
+//! Single values that stand in files, in messages and on the command line.
+
+use super::text::of_text;
+use crate::driver::{Target, Verdict};
+use heda_dp::epsilon::Epsilon;
+use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::partition::Iota;
+use heda_learn::score::Method;
+use heda_train::engine::Engine;
+use heda_train::proposal::JobId;
+use std::fmt::Display;
+use std::str::FromStr;
+
+/// Reads a value; whatever is accepted is printed and read again as the same.
+fn value<T: FromStr + Display + PartialEq + 'static>() -> Target {
+    of_text(|text| {
+        let read = text.parse::<T>();
+        if let Ok(value) = &read {
+            assert!(
+                value
+                    .to_string()
+                    .parse()
+                    .is_ok_and(|again: T| again == *value)
+            );
+        }
+        Verdict::from(read)
+    })
+}
+
+pub(super) fn epsilon() -> Target {
+    value::<Epsilon>()
+}
+
+pub(super) fn job_name() -> Target {
+    value::<JobId>()
+}
+
+pub(super) fn iota() -> Target {
+    value::<Iota>()
+}
+
+/// Names of things that are built in.
+pub(super) fn names() -> Target {
+    of_text(|text| {
+        let known = [
+            text.parse::<Engine>().is_ok(),
+            text.parse::<Method>().is_ok(),
+            text.parse::<Bundle>().is_ok(),
+            text.parse::<Coding>().is_ok(),
+        ];
+        match known.contains(&true) {
+            true => Verdict::Accepted,
+            false => Verdict::Rejected,
+        }
+    })
+}
