@@ -143,8 +143,10 @@ fn kill_in(phase: &str, expected: &[f64]) {
     });
     succeeded(&output);
     let after = after.expect("the phase was reached");
+    // Rows that were on the way when the daemon died still arrive, so training may be announced.
+    let arrived = usize::from(phase == "encrypt" && after[0] == "train");
     assert!(
-        after[0].starts_with("lost hospital-b"),
+        after[arrived].starts_with("lost hospital-b"),
         "killed in {phase}, not later: {after:?}"
     );
     assert_eq!(coefficients(&world.model("result")), expected, "{phase}");
@@ -153,7 +155,7 @@ fn kill_in(phase: &str, expected: &[f64]) {
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let iterations = summary["iterations"].as_u64().unwrap();
     let (again, evaluated_again) = match phase {
-        "train" | "iteration 4" => (1, 0),
+        "encrypt" | "train" | "iteration 4" => (1, 0),
         "evaluate" => (0, 1),
         _ => (0, 0),
     };
