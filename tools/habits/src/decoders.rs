@@ -88,7 +88,7 @@ fn decodes(function: &Function) -> bool {
             let rest = name.strip_prefix(*word);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         };
-        words.iter().any(|word| begins(word))
+        words.iter().any(begins)
     };
     let parses = calls
         .iter()
