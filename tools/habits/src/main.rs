@@ -57,14 +57,7 @@ fn combinations(package: &Package) -> Vec<Vec<String>> {
 
 fn compile(package: &str, arguments: &[String]) -> Result<(), String> {
     let status = Command::new(env!("CARGO"))
-        .args([
-            "check",
-            "--quiet",
-            "--locked",
-            "--all-targets",
-            "--package",
-            package,
-        ])
+        .args(["check", "--quiet", "--locked", "--package", package])
         .args(arguments)
         .current_dir(root())
         .status()
