@@ -20,6 +20,7 @@ pub mod centroid;
 pub mod cluster;
 pub mod column;
 pub mod epsilon;
+pub mod gaussian;
 pub mod ima;
 pub mod imdav;
 pub mod laplace;

@@ -28,7 +28,11 @@ fn uniform_below<R: CryptoRng>(bound: u64, rng: &mut R) -> u64 {
 ///
 /// Counts how long coins with probability γ/k, k = 1, 2, … fall on heads; the first tail comes at
 /// an odd k with probability 1 − γ + γ²/2! − … = exp(−γ).
-fn coin_exp_fraction<R: CryptoRng>(numerator: u64, denominator: u64, rng: &mut R) -> bool {
+pub(crate) fn coin_exp_fraction<R: CryptoRng>(
+    numerator: u64,
+    denominator: u64,
+    rng: &mut R,
+) -> bool {
     let mut k = 1;
     while uniform_below(denominator, rng) < numerator && (k == 1 || uniform_below(k, rng) == 0) {
         k += 1;
@@ -37,7 +41,7 @@ fn coin_exp_fraction<R: CryptoRng>(numerator: u64, denominator: u64, rng: &mut R
 }
 
 /// True with probability exp(−1).
-fn coin_exp_one<R: CryptoRng>(rng: &mut R) -> bool {
+pub(crate) fn coin_exp_one<R: CryptoRng>(rng: &mut R) -> bool {
     let mut k = 2;
     while uniform_below(k, rng) == 0 {
         k += 1;
@@ -82,7 +86,15 @@ impl DiscreteLaplace {
         }
     }
 
-    /// The rate as a fraction in lowest terms.
+    /// Noise of rate `numerator`/`denominator`, both above nought.
+    pub(crate) fn with_rate(numerator: u64, denominator: u64) -> Self {
+        Self {
+            rate_numerator: numerator,
+            rate_denominator: denominator,
+        }
+    }
+
+    /// The rate as a fraction; in lowest terms if it comes from a sensitivity.
     pub fn rate(&self) -> (u64, u64) {
         (self.rate_numerator, self.rate_denominator)
     }
