@@ -2,9 +2,9 @@
 
 use crate::failure::{Failure, Kind};
 use crate::job::Job;
-use crate::local_job::job_failure;
 use crate::provider::Provider;
 use crate::remote::RemoteJob;
+use crate::simulation::job_failure;
 use crate::summary::{About, Controls};
 use crate::trained::Trained;
 use heda_crypto::random::Randomness;

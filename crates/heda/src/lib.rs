@@ -22,6 +22,7 @@
 //! - [`Job`]: what is to be trained and what may be shown for it, made by a builder.
 //! - [`Provider`]: who holds rows, in this process or as a daemon on the network.
 //! - [`DataUser`]: who trains, with providers here or, by a [`RemoteJob`], on the network.
+//! - [`Simulation`]: all of them in one process, on rows that one person may read.
 //! - [`Model`]: what comes out, in a [`Trained`] with its [`summary::Summary`].
 //!
 //! ```
@@ -61,8 +62,10 @@ pub mod planning;
 mod provider;
 mod remote;
 pub mod report;
+pub mod simulation;
 pub mod summary;
 mod trained;
+mod watch;
 
 pub use data_user::DataUser;
 pub use failure::Failure;
@@ -83,4 +86,6 @@ pub use heda_train::proposal::{Engine, Ranking, Spending};
 pub use job::{Job, JobBuilder, JobFault};
 pub use provider::Provider;
 pub use remote::RemoteJob;
+pub use simulation::Simulation;
 pub use trained::Trained;
+pub use watch::{Event, Watch};

@@ -5,7 +5,7 @@
 //! what its training phase takes belongs to the iterations, the rest to setup and evaluation.
 
 use crate::failure::{Failure, Kind};
-use crate::local_job::job_failure;
+use crate::simulation::job_failure;
 use heda_blocks::channel::Traffic;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;

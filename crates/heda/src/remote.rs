@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Kind};
 use crate::job::{Job, JobBuilder};
-use crate::local_job::job_failure;
+use crate::simulation::job_failure;
 use crate::summary::{About, Controls};
 use crate::trained::Trained;
 use heda_crypto::random::Randomness;

@@ -1,0 +1,265 @@
+//! A whole job in this process: rows that one person may read, divided among providers that are
+//! threads with real keys and messages. What `demo`, `simulate` and the experiments run.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use heda::{Bundle, Coding, Event, Job, Simulation, Watch};
+//! use std::ops::ControlFlow;
+//!
+//! let (rows, _) = Bundle::Bcwd.table(Coding::Natural)?;
+//! let job = Job::builder("tumours", Bundle::Bcwd.schema(Coding::Natural)).build()?;
+//! let mut iterations = 0;
+//! let mut watch = Watch::new(|event| {
+//!     iterations += u32::from(matches!(event, Event::Iteration { .. }));
+//!     ControlFlow::Continue(()) // `Break` stops the job after this iteration
+//! });
+//! let trained = Simulation::new(job).providers(2).run(&rows, &mut watch)?;
+//! assert_eq!(trained.summary.providers, 2);
+//! assert_eq!(trained.summary.iterations, iterations);
+//! # Ok(())
+//! # }
+//! ```
+
+use crate::failure::{Failure, Kind};
+use crate::job::Job;
+use crate::summary::{About, Controls};
+use crate::trained::Trained;
+use heda_crypto::random::Randomness;
+use heda_dp::epsilon::Epsilon;
+use heda_learn::data::Dataset;
+use heda_learn::gradient::Batch;
+use heda_learn::metrics::Confusion;
+use heda_learn::oracle::{TrainConfig, score, train};
+use heda_learn::split::shuffle;
+use heda_train::error::JobError;
+use heda_train::job::{Observer, Quiet};
+use heda_train::local::{self, LocalRun, Parts};
+use std::time::Instant;
+
+/// Fewest rows that a provider of a simulation may have.
+const FEWEST_ROWS: usize = 10;
+
+/// A job, and among how many its rows are divided.
+#[derive(Debug, Clone)]
+pub struct Simulation {
+    job: Job,
+    title: String,
+    providers: usize,
+    randomness: Randomness,
+}
+
+/// A job that ran, and the rows that it ran on, part by part.
+#[derive(Debug)]
+pub struct Ran {
+    /// Outcome, reports and recordings.
+    pub run: LocalRun,
+    /// The rows that were trained on.
+    pub training: Vec<Dataset>,
+    held_out: Vec<Dataset>,
+    total_seconds: f64,
+}
+
+/// Exit codes of a job's failure.
+pub(crate) fn job_failure(error: &JobError) -> Failure {
+    let kind = match error {
+        JobError::Provider { .. } | JobError::Providers(_) => Kind::Peer,
+        JobError::Input(_) | JobError::Diverged(_) => Kind::Input,
+        JobError::Interrupted | JobError::Observer(_) => Kind::Resumable,
+        _ => Kind::Bug,
+    };
+    Failure::new(kind, error)
+}
+
+fn bug(error: impl std::fmt::Display) -> Failure {
+    Failure::new(Kind::Bug, error)
+}
+
+impl Simulation {
+    /// Three providers, with the randomness of the operating system.
+    pub fn new(job: Job) -> Self {
+        Self {
+            title: job.data_set().to_owned(),
+            job,
+            providers: 3,
+            randomness: Randomness::from_os(),
+        }
+    }
+
+    /// What the summary calls the rows.
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// Among how many the rows are divided.
+    pub fn providers(mut self, providers: usize) -> Self {
+        self.providers = providers;
+        self
+    }
+
+    /// A run that can be repeated, and therefore protects nothing: for tests and public data.
+    pub fn danger_seeded(self, seed: u64) -> Self {
+        self.randomness(Randomness::seeded(seed))
+    }
+
+    /// Where everything random comes from.
+    pub fn randomness(mut self, randomness: Randomness) -> Self {
+        self.randomness = randomness;
+        self
+    }
+
+    /// Runs the job on these rows, which its schema has encoded, and trains controls in clear to
+    /// compare it with.
+    ///
+    /// # Errors
+    /// If the job cannot be run as asked, fails, or is stopped by the observer.
+    pub fn run(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Trained, Failure> {
+        let Ran {
+            run,
+            training,
+            held_out,
+            total_seconds,
+        } = self.run_alone(data, observer, false)?;
+        let about = About {
+            dataset: self.title.clone(),
+            schema: self.job.schema(),
+            engine: self.job.engine(),
+            seeded: self.randomness.is_seeded(),
+            automatic_epsilon: self.job.reads_epsilon(),
+            total_seconds,
+            busy: run.reports.iter().map(|report| report.busy).collect(),
+            controls: controls(&training, &held_out, &run.outcome.split.encrypted),
+        };
+        Trained::new(about, self.job.loss(), &run.outcome, Vec::new())
+    }
+
+    /// The rows that the job trains on and those that it holds out, of all providers together.
+    ///
+    /// # Errors
+    /// If the rows cannot be divided among so many.
+    pub fn rows(&self, data: &Dataset) -> Result<(Dataset, Dataset), Failure> {
+        let parts = Parts::new(self.parts(data)?, &self.randomness).map_err(bug)?;
+        let (training, held_out) = parts.rows(self.job.holdout_permille());
+        let both = joined(&training).zip(joined(&held_out));
+        both.ok_or_else(|| bug("parts that do not fit together"))
+    }
+
+    /// Runs the job without controls and keeps what every party received.
+    ///
+    /// # Errors
+    /// As [`Simulation::run`].
+    pub fn recorded(&self, data: &Dataset) -> Result<Ran, Failure> {
+        self.run_alone(data, &mut Quiet, true)
+    }
+
+    fn run_alone(
+        &self,
+        data: &Dataset,
+        observer: &mut dyn Observer,
+        record: bool,
+    ) -> Result<Ran, Failure> {
+        let job = &self.job;
+        let parts = Parts::new(self.parts(data)?, &self.randomness).map_err(bug)?;
+        let name = local::fresh_job_id(&self.randomness).map_err(bug)?;
+        let spec = job.spec(name, &self.randomness.party("estimate"));
+        let limit = heda_dp::epsilon::LARGEST * 1_000_000_000;
+        let limit = Epsilon::from_billionths(limit).map_err(bug)?;
+        let (training, held_out) = parts.rows(job.holdout_permille());
+        let houses = parts.houses(job.schema(), limit);
+        let began = Instant::now();
+        let run = local::run(&spec, &houses, &self.randomness, observer, None, record)
+            .map_err(|e| job_failure(&e))?;
+        Ok(Ran {
+            run,
+            training,
+            held_out,
+            total_seconds: began.elapsed().as_secs_f64(),
+        })
+    }
+
+    fn parts(&self, data: &Dataset) -> Result<Vec<Dataset>, Failure> {
+        let most = data.rows() / FEWEST_ROWS;
+        if self.providers == 0 || self.providers > most {
+            return Err(Failure::input(match most {
+                0 => format!("{} rows are too few to divide; give more", data.rows()),
+                _ => format!(
+                    "{} providers for {} rows; choose 1 to {most}",
+                    self.providers,
+                    data.rows(),
+                ),
+            }));
+        }
+        let mut rows: Vec<usize> = (0..data.rows()).collect();
+        let mut rng = self.randomness.fork("parts", 0).map_err(bug)?;
+        shuffle(&mut rows, &mut rng);
+        let part = |index| {
+            let share = Batch::new(index, self.providers).share(rows.len());
+            data.select_rows(&rows[share])
+        };
+        Ok((0..self.providers).map(part).collect())
+    }
+}
+
+/// What somebody with all rows under one roof would get.
+fn controls(training: &[Dataset], held_out: &[Dataset], encrypted: &[usize]) -> Controls {
+    let (Some(training), Some(held_out)) = (joined(training), joined(held_out)) else {
+        return Controls::default();
+    };
+    let all: Vec<usize> = (0..training.features().len()).collect();
+    let mut kept = encrypted.to_vec();
+    kept.sort_unstable();
+    let plain = clear_accuracy(&training, &held_out, &all);
+    let classes = held_out.classes().len();
+    let counts = Confusion::new(classes, held_out.labels().iter().map(|&label| (label, 0)));
+    Controls {
+        plain,
+        dropped: match kept.len() {
+            0 => None,
+            _ if kept == all => plain,
+            _ => clear_accuracy(&training, &held_out, &kept),
+        },
+        majority: counts.majority_accuracy(),
+    }
+}
+
+/// Accuracy of training in clear on some features: of two classes one model, of more one a class,
+/// and the class with the highest score wins.
+fn clear_accuracy(training: &Dataset, held_out: &Dataset, features: &[usize]) -> Option<f64> {
+    let training = training.select_features(features);
+    let held_out = held_out.select_features(features);
+    let config = TrainConfig::logistic(training.rows());
+    let classes = training.classes().len();
+    let positives = if classes == 2 {
+        1..2
+    } else {
+        0..classes as u32
+    };
+    let fits = positives.map(|class| train(&training, class, &config).map(|fit| fit.beta));
+    let fits: Vec<Vec<f64>> = fits.collect::<Result<_, _>>().ok()?;
+    let predicted = |row: &[f64]| match &fits[..] {
+        [only] => u32::from(score(only, row) > 0.0),
+        many => {
+            let scores = many.iter().map(|beta| score(beta, row)).zip(0..);
+            scores
+                .max_by(|a, b| a.0.total_cmp(&b.0))
+                .map_or(0, |best| best.1)
+        }
+    };
+    let labels = held_out.labels().iter().enumerate();
+    let pairs = labels.map(|(row, &label)| (label, predicted(held_out.row(row))));
+    Confusion::new(classes, pairs).accuracy()
+}
+
+/// All parts under one roof: a control may do what nobody in the job can.
+fn joined(parts: &[Dataset]) -> Option<Dataset> {
+    let first = parts.first()?;
+    let values = parts.iter().flat_map(|part| part.values().iter().copied());
+    let labels = parts.iter().flat_map(|part| part.labels().iter().copied());
+    Dataset::new(
+        first.features().to_vec(),
+        values.collect(),
+        labels.collect(),
+        first.classes().to_vec(),
+    )
+    .ok()
+}

@@ -1,0 +1,97 @@
+//! A job in one process on rows in memory: what comes out, and that it can be watched and stopped.
+
+#![allow(clippy::unwrap_used)]
+
+use heda::failure::Kind;
+use heda::{Event, Job, Schema, Simulation, TableReader, Watch};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+const SCHEMA: &str = r#"
+format = 1
+name = "flowers"
+
+[label]
+column = "kind"
+classes = ["round", "long", "flat"]
+
+[[column]]
+name = "length"
+kind = "numeric"
+bounds = [0, 10]
+
+[[column]]
+name = "width"
+kind = "numeric"
+bounds = [0, 10]
+"#;
+
+/// Three kinds that lie apart.
+fn rows() -> (Arc<Schema>, heda::Dataset) {
+    let schema = Arc::new(Schema::parse(SCHEMA, "flowers.toml").unwrap());
+    let row = |i: usize| {
+        let part = (i * 7 % 10) as f64 / 10.0;
+        match i % 3 {
+            0 => format!("{},{},round\n", 1.0 + part, 1.0 + part / 2.0),
+            1 => format!("{},{},long\n", 8.0 + part, 1.0 + part),
+            _ => format!("{},{},flat\n", 1.0 + part / 3.0, 8.0 + part),
+        }
+    };
+    let text: String = (0..240).map(row).collect();
+    let text = format!("length,width,kind\n{text}");
+    let read = TableReader::new(&schema).read_csv(text.as_bytes(), "rows");
+    let data = read.unwrap().0;
+    (schema, data)
+}
+
+#[test]
+fn more_than_two_classes_are_compared_with_training_in_clear() {
+    let (schema, data) = rows();
+    let job = Job::builder("flowers", schema).build().unwrap();
+    let simulation = Simulation::new(job).providers(2).danger_seeded(5);
+    let trained = simulation.run(&data, &mut heda::Quiet).unwrap();
+    let summary = &trained.summary;
+    assert_eq!(summary.plain_accuracy, Some(1.0));
+    assert!(summary.majority_accuracy.is_some_and(|share| share < 0.5));
+    assert_eq!((summary.rows, summary.held_out), (192, 48));
+    // The model under encryption says the same of every row as its makers know.
+    let (_, held_out) = simulation.rows(&data).unwrap();
+    let evaluation = trained.model.evaluate(&held_out);
+    assert_eq!(evaluation.accuracy, Some(1.0));
+}
+
+#[test]
+fn whoever_watches_can_stop() {
+    let (schema, data) = rows();
+    let job = Job::builder("flowers", schema).build().unwrap();
+    let mut seen = Vec::new();
+    let mut watch = Watch::new(|event| match event {
+        Event::Iteration { done, .. } => {
+            seen.push(done);
+            match done {
+                3 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+        _ => ControlFlow::Continue(()),
+    });
+    let failure = Simulation::new(job).run(&data, &mut watch).unwrap_err();
+    assert_eq!(failure.kind(), Kind::Resumable);
+    assert_eq!(seen, [1, 2, 3]);
+}
+
+#[test]
+fn rows_that_cannot_be_divided_are_refused() {
+    let (schema, data) = rows();
+    let job = Job::builder("flowers", schema).build().unwrap();
+    let words = |providers, rows: &heda::Dataset| {
+        let simulation = Simulation::new(job.clone()).providers(providers);
+        let failure = simulation.run(rows, &mut heda::Quiet).unwrap_err();
+        assert_eq!(failure.kind(), Kind::Input);
+        failure.to_string()
+    };
+    assert!(words(0, &data).contains("choose 1 to 24"));
+    assert!(words(25, &data).contains("choose 1 to 24"));
+    let few = data.select_rows(&[0, 1, 2]);
+    assert!(words(1, &few).contains("too few"));
+}
