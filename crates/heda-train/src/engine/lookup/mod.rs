@@ -6,6 +6,8 @@
 //! Who learns what: the provider nothing but which batch and class is asked for; the data user
 //! the sum over all providers. See `docs/threat-model.md`.
 
+#[cfg(test)]
+mod attack_tests;
 mod capacity;
 mod evaluate;
 mod provider;
