@@ -406,7 +406,7 @@ fn read_weights(key: &SecretKey, scores: &[u8], rows: usize) -> Vec<u64> {
     let weight = |sixteenths: &[u64]| {
         let bits = sixteenths.iter().zip(0..);
         bits.fold(0u64, |known, (read, m)| {
-            let lower = (u128::from(known) * 16 >> (m + 1)) as u64;
+            let lower = ((u128::from(known) * 16) >> (m + 1)) as u64;
             let rest = read.wrapping_sub(lower) % 16;
             known | u64::from((4..12).contains(&rest)) << m
         })
