@@ -1,8 +1,9 @@
 //! Checks the parts of a schema against each other.
 
 use super::raw::{FORMAT, OneOrMany, RawColumn, RawKind, RawLabel, RawLabelMissing, RawSchema};
-use super::{Bounds, Column, Kind, Label, LevelCoding, Missing, Replacement, Schema, SchemaFault};
+use super::{Bounds, Column, Kind, Label, LevelCoding, Missing, Replacement, Schema};
 use super::{MAX_COLUMNS, MAX_ENCODED_COLUMNS, MAX_LEVELS, MAX_MARKERS, MAX_NAME_BYTES};
+use super::{SchemaFault, Typical};
 use std::collections::HashSet;
 
 /// A step down the document.
@@ -192,9 +193,14 @@ fn check_column(raw: RawColumn, markers: &[String]) -> InColumn<Column> {
         other => other,
     };
     check_missing(&raw.name, &kind, &missing).map_err(|fault| (fault, "missing"))?;
+    let typical = match raw.typical {
+        Some(typical) => Some(check_typical(&raw.name, &kind, typical)?),
+        None => None,
+    };
     Ok(Column {
         name: raw.name,
         kind,
+        typical,
         missing,
     })
 }
@@ -246,6 +252,31 @@ fn check_numeric(raw: &RawColumn) -> InColumn<Kind> {
     })?;
     let outside = raw.outside.unwrap_or_default();
     Ok(Kind::Numeric { bounds, outside })
+}
+
+fn check_typical(column: &str, kind: &Kind, typical: Typical) -> InColumn<Typical> {
+    let column = column.to_owned();
+    let bounds = match kind {
+        Kind::Numeric { bounds, .. } => Some(*bounds),
+        Kind::Levels { levels, coding, .. } => match coding {
+            LevelCoding::Ordinal => Bounds::new(0.0, (levels.len() - 1) as f64),
+            LevelCoding::Onehot => None,
+        },
+    };
+    let fault = match bounds {
+        // As for bounds: no negative zero.
+        Some(bounds) if typical.is_possible(bounds) => {
+            let mean = typical.mean + 0.0;
+            return Ok(Typical { mean, ..typical });
+        }
+        Some(_) => SchemaFault::TypicalImpossible { column, typical },
+        None => SchemaFault::FieldUnused {
+            column,
+            kind: "one-hot coded",
+            field: "typical",
+        },
+    };
+    Err((fault, "typical"))
 }
 
 fn check_levels(raw: &RawColumn, kind: &'static str, markers: &[String]) -> InColumn<Kind> {

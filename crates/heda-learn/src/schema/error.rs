@@ -2,6 +2,7 @@
 
 use super::{
     MAX_COLUMNS, MAX_ENCODED_COLUMNS, MAX_LEVELS, MAX_MARKERS, MAX_NAME_BYTES, MAX_SCHEMA_BYTES,
+    Typical,
 };
 use std::fmt;
 
@@ -110,6 +111,18 @@ pub enum SchemaFault {
     BoundsNotFinite {
         /// The column.
         column: String,
+    },
+    /// Mean and deviation that no numbers within the bounds have.
+    #[error(
+        "column `{column}`: no numbers within its bounds have mean {} and deviation {}; write \
+         typical = {{ mean = ..., deviation = ... }} in the units of the bounds, the deviation above 0",
+        typical.mean, typical.deviation
+    )]
+    TypicalImpossible {
+        /// The column.
+        column: String,
+        /// What it says.
+        typical: Typical,
     },
     /// Fewer than two levels.
     #[error(

@@ -7,10 +7,12 @@ mod check;
 mod error;
 mod fingerprint;
 mod raw;
+mod typical;
 
 pub(crate) use check::is_usable_name;
 pub use error::{SchemaError, SchemaFault};
 pub use fingerprint::SchemaFingerprint;
+pub use typical::Typical;
 
 use crate::data::Feature;
 use std::path::Path;
@@ -53,6 +55,7 @@ pub struct Label {
 pub struct Column {
     name: String,
     kind: Kind,
+    typical: Option<Typical>,
     missing: Missing,
 }
 
@@ -278,6 +281,12 @@ impl Column {
     /// What its values are.
     pub fn kind(&self) -> &Kind {
         &self.kind
+    }
+
+    /// Public mean and deviation, if the schema states them: of a number in its own units, of a
+    /// level in ordinal coding as a position in the list of levels, from 0.
+    pub fn typical(&self) -> Option<Typical> {
+        self.typical
     }
 
     /// What happens to missing values.

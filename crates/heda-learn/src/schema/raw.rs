@@ -1,7 +1,7 @@
 //! The schema as written in a file, before its parts are checked against each other.
 
 use super::check::{self, Path};
-use super::{Kind, LevelCoding, MAX_SCHEMA_BYTES, Missing, Outside, Schema};
+use super::{Kind, LevelCoding, MAX_SCHEMA_BYTES, Missing, Outside, Schema, Typical};
 use super::{SchemaError, SchemaFault};
 use serde::{Deserialize, Serialize};
 use std::io::Read;
@@ -70,6 +70,8 @@ pub(super) struct RawColumn {
     pub(super) levels: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) coding: Option<LevelCoding>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) typical: Option<Typical>,
     #[serde(default)]
     pub(super) missing: Missing,
 }
@@ -179,6 +181,7 @@ impl From<super::Column> for RawColumn {
             outside: None,
             levels: None,
             coding: None,
+            typical: column.typical,
             missing: column.missing,
         };
         match column.kind {

@@ -126,6 +126,48 @@ fn bounds_empty_or_infinite() {
 }
 
 #[test]
+fn typical_values_are_possible_ones() {
+    let stated = SMALL
+        .replace(
+            "[20, 60]",
+            "[20, 60]\ntypical = { mean = 38.6, deviation = 13 }",
+        )
+        .replace(
+            "\"large\"]",
+            "\"large\"]\ntypical = { mean = 1, deviation = 0.5 }",
+        );
+    let schema = Schema::parse(&stated, "x").unwrap();
+    let (mean, deviation) = (38.6, 13.0);
+    assert_eq!(
+        schema.columns()[0].typical(),
+        Some(Typical { mean, deviation })
+    );
+    assert_eq!(schema.columns()[2].typical(), None);
+    assert_ne!(schema.fingerprint(), small().fingerprint());
+    assert_eq!(Schema::parse(&schema.to_toml(), "again").unwrap(), schema);
+    for (mean, deviation) in [(61.0, 1.0), (40.0, 0.0), (40.0, 20.1), (20.0, 1.0)] {
+        let to = format!("[20, 60]\ntypical = {{ mean = {mean}, deviation = {deviation} }}");
+        let (found, line) = fault("[20, 60]", &to);
+        assert!(matches!(found, SchemaFault::TypicalImpossible { .. }));
+        assert_eq!(line, 16);
+    }
+    let to = "\"blue\"]\ntypical = { mean = 1, deviation = 0.5 }";
+    let (found, _) = fault("\"blue\"]", to);
+    assert!(matches!(
+        found,
+        SchemaFault::FieldUnused {
+            field: "typical",
+            ..
+        }
+    ));
+    let (found, _) = fault(
+        "[20, 60]",
+        "[20, 60]\ntypical = { mean = nan, deviation = 1 }",
+    );
+    assert!(matches!(found, SchemaFault::TypicalImpossible { .. }));
+}
+
+#[test]
 fn label_column_used_as_feature() {
     let (found, line) = fault("name = \"size\"", "name = \"class\"");
     assert_eq!(found, SchemaFault::LabelAsFeature("class".into()));
