@@ -78,6 +78,21 @@ impl Epsilon {
         Self::from_billionths(exact)
     }
 
+    /// The least ε that is not below a computed number: for what is told to people.
+    pub fn at_least(value: f64) -> Result<Self, EpsilonError> {
+        match value {
+            v if v.is_nan() => Err(EpsilonError::NotANumber),
+            v if v < 0.0 => Err(EpsilonError::Negative),
+            v if v > LARGEST as f64 => Err(EpsilonError::TooLarge),
+            v => {
+                let ceiling = (v * UNIT as f64).ceil() as u64;
+                // The product above may have been rounded down to a whole number.
+                let exact = ceiling + u64::from((ceiling as f64 / UNIT as f64) < v);
+                Self::from_billionths(exact.max(1))
+            }
+        }
+    }
+
     /// In billionths, exactly.
     pub fn billionths(self) -> u64 {
         self.billionths
@@ -309,6 +324,13 @@ mod tests {
             let epsilon = Epsilon::at_most(value).unwrap();
             prop_assert!(epsilon.to_f64() <= value);
             prop_assert!(value - epsilon.to_f64() < 2.1e-9);
+        }
+
+        #[test]
+        fn at_least_never_falls_below(value in 0.0..999.0f64) {
+            let epsilon = Epsilon::at_least(value).unwrap();
+            prop_assert!(epsilon.to_f64() >= value);
+            prop_assert!(epsilon.to_f64() - value < 2.1e-9);
         }
     }
 }

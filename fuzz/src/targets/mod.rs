@@ -54,6 +54,7 @@ targets! {
         "heda-learn TableReader::read_rows_csv",
     ];
     csv_proposal => text::csv_proposal, ["heda-learn infer::propose_csv"];
+    delta => values::delta, ["heda-dp Delta::from_str"];
     epsilon => values::epsilon, ["heda-dp Epsilon::from_str"];
     fingerprint => node::fingerprint, ["heda-node PeerFingerprint::from_str"];
     frame => node::frame, ["heda-node Greeting::from_bytes", "heda-node Head::from_bytes"];

@@ -3,6 +3,7 @@
 use super::text::of_text;
 use crate::driver::{Target, Verdict};
 use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::Delta;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::partition::Iota;
 use heda_learn::score::Method;
@@ -25,6 +26,10 @@ fn value<T: FromStr + Display + PartialEq + 'static>() -> Target {
         }
         Verdict::from(read)
     })
+}
+
+pub(super) fn delta() -> Target {
+    value::<Delta>()
 }
 
 pub(super) fn epsilon() -> Target {
