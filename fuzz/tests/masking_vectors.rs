@@ -6,7 +6,7 @@
 
 use chacha20::ChaCha20Rng;
 use ed25519_dalek::{Signer, SigningKey};
-use heda_crypto::masking::{ANNOUNCEMENT_BYTES, MaskSetup, MaskingError, Masks, Roster};
+use heda_crypto::masking::{ANNOUNCEMENT_BYTES, MaskSetup, MaskingError, Masks, Origin, Roster};
 use rand_core::SeedableRng;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -66,13 +66,17 @@ fn identity(number: u8) -> SigningKey {
 }
 
 fn announce(job: &str, providers: u8, seed: u8) -> Vec<(MaskSetup, Vec<u8>)> {
+    announce_from(Origin::System, job, providers, seed)
+}
+
+fn announce_from(origin: Origin, job: &str, providers: u8, seed: u8) -> Vec<(MaskSetup, Vec<u8>)> {
     let keys: Vec<_> = (0..providers)
         .map(|n| identity(n).verifying_key())
         .collect();
     let announced = (0..providers).map(|n| {
         let roster = Roster::new(job.as_bytes(), &keys).unwrap();
         let mut rng = ChaCha20Rng::from_seed([seed + n; 32]);
-        MaskSetup::announce(roster, &identity(n), &mut rng).unwrap()
+        MaskSetup::announce(roster, &identity(n), origin, &mut rng).unwrap()
     });
     announced.collect()
 }
@@ -135,9 +139,9 @@ fn signed_key(job: &str, providers: u8, signer: u8, key: [u8; 32]) -> Vec<u8> {
         .for_each(|identity| roster.update(identity));
     let own = identity(signer).verifying_key().to_bytes();
     let prefix = &b"heda masking: announcement"[..];
-    let statement = [prefix, &roster.finalize(), &own, &key].concat();
+    let statement = [prefix, &roster.finalize(), &own, &key, &[0]].concat();
     let signature = identity(signer).sign(&statement).to_bytes();
-    [&own[..], &key, &signature].concat()
+    [&own[..], &key, &[0], &signature].concat()
 }
 
 fn refused(job: &str, providers: u8, seed: u8, relayed: &[u8]) -> MaskingError {
@@ -155,6 +159,8 @@ fn refusals() -> Vec<Refusal> {
     let other_roster = announce(job, 2, seed).swap_remove(1).1;
     let older = announce(job, providers, seed + 9).swap_remove(0).1;
     let stranger = announce(job, 4, seed).swap_remove(3).1;
+    let seeded = announce_from(Origin::Seed, job, providers, seed);
+    let seeded = seeded.into_iter().nth(1).unwrap().1;
     let mut flipped = own[1].clone();
     flipped[ANNOUNCEMENT_BYTES - 1] ^= 1;
     let with = |first: &[u8], second: &[u8]| [first, second, &own[2]].concat();
@@ -168,6 +174,7 @@ fn refusals() -> Vec<Refusal> {
         ("one of another job", with(&own[0], &other_job)),
         ("one for other providers", with(&own[0], &other_roster)),
         ("an older one of our own", with(&older, &own[1])),
+        ("one of a seeded provider", with(&own[0], &seeded)),
         (
             "a signed key that is no group element",
             with(&own[0], &signed_key(job, 3, 1, [0xff; 32])),
@@ -225,6 +232,6 @@ fn announcements_masks_and_refusals_are_those_of_the_file() {
         assert_eq!(told, *error, "{what}");
         run += 1;
     }
-    // Seven announcements, nine draws, eleven refusals.
-    assert_eq!(run, 27);
+    // Seven announcements, nine draws, twelve refusals.
+    assert_eq!(run, 28);
 }

@@ -11,7 +11,7 @@
 //! user. A provider must know from its own configuration who the others are: a roster made of
 //! identities that the data user invented protects nothing.
 //!
-//! Messages: 1. provider → data user: announcement (128 bytes). 2. data user → every provider: all
+//! Messages: 1. provider → data user: announcement (129 bytes). 2. data user → every provider: all
 //! announcements, in any order. Steps and argument: `docs/masking.md`.
 
 use chacha20::ChaCha20Rng;
@@ -29,10 +29,33 @@ use zeroize::Zeroizing;
 pub const MASK_BITS: u32 = 48;
 /// The most providers of a job.
 pub const MAX_PROVIDERS: usize = 1024;
-/// Bytes of an announcement: identity, ephemeral key, signature.
-pub const ANNOUNCEMENT_BYTES: usize = 32 + 32 + 64;
+/// Bytes of an announcement: identity, ephemeral key, origin of its numbers, signature.
+pub const ANNOUNCEMENT_BYTES: usize = 32 + 32 + 1 + 64;
 
 const MASK: u64 = (1 << MASK_BITS) - 1;
+
+/// Where a provider's random numbers come from. It signs this with its keys: masks that can be drawn
+/// again from a seed hide nothing, neither its own numbers nor, with two providers, the other's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// From the operating system.
+    System = 0,
+    /// From a seed, so that a run can be repeated. It protects nothing.
+    Seed = 1,
+}
+
+impl Origin {
+    /// Of numbers that are drawn again in a seeded run.
+    pub fn of_seeded(seeded: bool) -> Self {
+        if seeded { Self::Seed } else { Self::System }
+    }
+
+    fn from_byte(byte: u8) -> Option<Self> {
+        [Self::System, Self::Seed]
+            .into_iter()
+            .find(|o| *o as u8 == byte)
+    }
+}
 
 /// Why no masks could be made. All but the first four blame the data user, who relays.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,6 +95,18 @@ pub enum MaskingError {
     /// The neutral element, with which every secret would be public.
     #[error("the key of announcement {0} is the identity element")]
     IdentityKey(usize),
+    /// Neither of the two origins.
+    #[error("announcement {0} does not say where its numbers come from")]
+    UnknownOrigin(usize),
+    /// A provider whose masks anybody with its seed can draw again.
+    #[error(
+        "announcement {0} is by a provider with seeded randomness, which protects nobody; it must \
+         run without a seed, or every provider with one"
+    )]
+    Seeded(usize),
+    /// An announcement of somebody else in the place of a provider's.
+    #[error("announcement {0} is by another provider")]
+    OtherAuthor(usize),
     /// Not the announcement that this provider made: an old one, for instance.
     #[error("announcement {0} is not the one that we made")]
     NotOurAnnouncement(usize),
@@ -117,10 +152,24 @@ impl Roster {
         Ok(Self { identities, digest })
     }
 
-    /// What a provider signs: the job with all of its providers, and its own key.
-    fn statement(&self, identity: &[u8; 32], ephemeral: &[u8; 32]) -> Vec<u8> {
+    /// What a provider signs: the job with all of its providers, its own key, and the origin of its
+    /// numbers.
+    fn statement(&self, identity: &[u8; 32], ephemeral: &[u8; 32], origin: u8) -> Vec<u8> {
         let prefix: &[u8] = b"heda masking: announcement";
-        [prefix, &self.digest, identity, ephemeral].concat()
+        [prefix, &self.digest, identity, ephemeral, &[origin]].concat()
+    }
+
+    /// Checks a single announcement, of this provider, for the data user that will relay it.
+    pub fn announced_origin(
+        &self,
+        announcement: &[u8],
+        by: &VerifyingKey,
+    ) -> Result<Origin, MaskingError> {
+        let announcement = Announcement::verify(self, announcement, 0)?;
+        match announcement.identity == by.to_bytes() {
+            true => Ok(announcement.origin),
+            false => Err(MaskingError::OtherAuthor(0)),
+        }
     }
 }
 
@@ -129,11 +178,16 @@ struct Announcement {
     identity: [u8; 32],
     ephemeral: CompressedRistretto,
     point: RistrettoPoint,
+    origin: Origin,
 }
 
 impl Announcement {
     /// Step 2: checks announcement number `place`.
     fn verify(roster: &Roster, bytes: &[u8], place: usize) -> Result<Self, MaskingError> {
+        if bytes.len() != ANNOUNCEMENT_BYTES {
+            let (got, expected) = (bytes.len(), ANNOUNCEMENT_BYTES);
+            return Err(MaskingError::WrongLength { got, expected });
+        }
         let part = |at: usize| {
             let mut part = [0; 32];
             part.copy_from_slice(&bytes[at..at + 32]);
@@ -146,18 +200,20 @@ impl Announcement {
         let key = VerifyingKey::from_bytes(&identity);
         let key = key.map_err(|_| MaskingError::UnknownIdentity(place))?;
         let bad_signature = |_| MaskingError::BadSignature(place);
-        let signature = Signature::from_slice(&bytes[64..]).map_err(bad_signature)?;
-        let statement = roster.statement(&identity, ephemeral.as_bytes());
+        let signature = Signature::from_slice(&bytes[65..]).map_err(bad_signature)?;
+        let statement = roster.statement(&identity, ephemeral.as_bytes(), bytes[64]);
         key.verify_strict(&statement, &signature)
             .map_err(bad_signature)?;
         let point = ephemeral.decompress().ok_or(MaskingError::BadKey(place))?;
         if point.is_identity() {
             return Err(MaskingError::IdentityKey(place));
         }
+        let origin = Origin::from_byte(bytes[64]).ok_or(MaskingError::UnknownOrigin(place))?;
         Ok(Self {
             identity,
             ephemeral,
             point,
+            origin,
         })
     }
 }
@@ -168,6 +224,7 @@ pub struct MaskSetup {
     identity: [u8; 32],
     secret: Zeroizing<Scalar>,
     ephemeral: CompressedRistretto,
+    origin: Origin,
 }
 
 impl MaskSetup {
@@ -175,6 +232,7 @@ impl MaskSetup {
     pub fn announce<R: CryptoRng + ?Sized>(
         roster: Roster,
         identity: &SigningKey,
+        origin: Origin,
         rng: &mut R,
     ) -> Result<(Self, Vec<u8>), MaskingError> {
         let own = identity.verifying_key().to_bytes();
@@ -183,13 +241,16 @@ impl MaskSetup {
         }
         let secret = Zeroizing::new(Scalar::random(rng));
         let ephemeral = RistrettoPoint::mul_base(&secret).compress();
-        let signature = identity.sign(&roster.statement(&own, ephemeral.as_bytes()));
-        let announcement = [&own[..], ephemeral.as_bytes(), &signature.to_bytes()].concat();
+        let flag = origin as u8;
+        let signature = identity.sign(&roster.statement(&own, ephemeral.as_bytes(), flag));
+        let signature = signature.to_bytes();
+        let announcement = [&own[..], ephemeral.as_bytes(), &[flag], &signature].concat();
         let setup = Self {
             roster,
             identity: own,
             secret,
             ephemeral,
+            origin,
         };
         Ok((setup, announcement))
     }
@@ -209,6 +270,9 @@ impl MaskSetup {
             let announcement = Announcement::verify(&self.roster, bytes, place)?;
             if !seen.insert(announcement.identity) {
                 return Err(MaskingError::DuplicateAnnouncement(place));
+            }
+            if announcement.origin == Origin::Seed && self.origin == Origin::System {
+                return Err(MaskingError::Seeded(place));
             }
             if announcement.identity != self.identity {
                 pairs.insert(announcement.identity, self.pair(&announcement));

@@ -8,6 +8,7 @@ use crate::proposal::BadProposal;
 use heda_blocks::channel::ChannelError;
 use heda_blocks::lookup::LookupError;
 use heda_blocks::stop::{Stop, StopCode};
+use heda_crypto::masking::MaskingError;
 use heda_crypto::random::NoRandomness;
 use heda_learn::fixed::{DomainError, PrecisionError};
 use heda_learn::optimise::OptimiseError;
@@ -65,6 +66,9 @@ pub enum BadJob {
     /// Numbers that no provider would accept.
     #[error(transparent)]
     Proposal(#[from] BadProposal),
+    /// Providers that cannot make up a job, the same one twice for instance.
+    #[error(transparent)]
+    Roster(#[from] MaskingError),
     /// The engine cannot do it.
     #[error(transparent)]
     Impossible(Impossible),

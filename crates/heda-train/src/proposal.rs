@@ -8,8 +8,9 @@ use heda_learn::score::Method;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Version of the messages between data user and provider. Both sides must have the same.
-pub const PROTOCOL_VERSION: u32 = 1;
+/// Version of everything that data user and provider say to each other, from the greeting of a
+/// connection on. Both sides must have the same.
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// More classes, batches or iterations than these are not trained.
 const CLASSES_LIMIT: usize = 256;

@@ -109,6 +109,12 @@ fn opening(summary: &Summary) -> Markup {
                  masks and noise can be computed again by whoever knows the seed."
             }
         }
+        @if !summary.seeded_providers().is_empty() {
+            p.warning {
+                "Ran with a seed, and therefore without protection of their rows: "
+                (summary.seeded_providers().join(", ")) "."
+            }
+        }
     }
 }
 

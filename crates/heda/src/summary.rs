@@ -157,6 +157,8 @@ pub struct Party {
     pub rows: usize,
     /// Rows of evaluation.
     pub held_out: usize,
+    /// Whether it ran with a seed, and therefore without protection.
+    pub seeded: bool,
     /// What its columns cost in sum, if it published.
     pub epsilon: Option<f64>,
     /// How long it computed, where that is known.
@@ -277,6 +279,15 @@ impl Summary {
         }
     }
 
+    /// Providers that ran with a seed although the data user did not.
+    pub fn seeded_providers(&self) -> Vec<&str> {
+        let seeded = self
+            .parties
+            .iter()
+            .filter(|party| party.seeded && !self.seeded);
+        seeded.map(|party| party.name.as_str()).collect()
+    }
+
     /// What the model file says of each feature.
     pub fn feature_uses(&self) -> Vec<FeatureUse> {
         let protection = |feature: &RankedFeature| match feature.protection {
@@ -337,6 +348,7 @@ fn parties(outcome: &Outcome, busy: &[Duration]) -> Vec<Party> {
         name: provider.name.clone(),
         rows: provider.rows,
         held_out: provider.held_out,
+        seeded: provider.seeded,
         epsilon: provider.charge.as_ref().map(|c| c.total().to_f64()),
         seconds: busy.get(index).map(Duration::as_secs_f64),
     };

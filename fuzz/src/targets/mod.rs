@@ -84,6 +84,7 @@ targets! {
     lattice_sums => lattice::sums, ["heda-crypto SecretKey::decrypt_sums"];
     ledger => node::ledger, ["heda-node LedgerReader::open", "heda-node report::budget"];
     mask_announcements => masking::announcements, ["heda-crypto MaskSetup::finish"];
+    mask_origin => masking::origin, ["heda-crypto Roster::announced_origin"];
     model => text::model, ["heda-learn Model::from_json"];
     model_file => text::model_file, ["heda-learn Model::read"];
     names => values::names, [

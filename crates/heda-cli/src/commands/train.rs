@@ -49,6 +49,9 @@ fn listener() -> Listener {
         Notice::Reached(provider) => eprintln!("connected to {provider}"),
         Notice::Connected => eprintln!("connected to all providers"),
         Notice::Retry { cause, pause } => eprintln!("{cause}; again in {pause:?}"),
+        Notice::Seeded(provider) => eprintln!(
+            "heda: {provider} runs with a seed: it can be repeated, and protects nothing of its rows"
+        ),
         Notice::Phase(name) => eprintln!("{name}"),
         Notice::Split(reason) => eprintln!("{reason}"),
         Notice::Iteration {

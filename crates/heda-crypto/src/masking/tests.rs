@@ -15,10 +15,20 @@ fn roster(job: &[u8], identities: &[SigningKey]) -> Roster {
 }
 
 fn announce(job: &[u8], all: &[SigningKey], own: usize, seed: u64) -> (MaskSetup, Vec<u8>) {
+    announce_from(Origin::System, job, all, own, seed)
+}
+
+fn announce_from(
+    origin: Origin,
+    job: &[u8],
+    all: &[SigningKey],
+    own: usize,
+    seed: u64,
+) -> (MaskSetup, Vec<u8>) {
     let mut rng = Randomness::seeded(seed)
         .fork("announce", own as u64)
         .unwrap();
-    MaskSetup::announce(roster(job, all), &all[own], &mut rng).unwrap()
+    MaskSetup::announce(roster(job, all), &all[own], origin, &mut rng).unwrap()
 }
 
 fn announcements(job: &[u8], all: &[SigningKey], seed: u64) -> (Vec<MaskSetup>, Vec<Vec<u8>>) {
@@ -122,7 +132,7 @@ fn a_mask_is_handed_out_once_but_new_keys_may_repeat_a_round() {
 
 #[test]
 fn any_changed_byte_is_refused() {
-    for place in [0, 31, 32, 63, 64, 127] {
+    for place in [0, 31, 32, 63, 64, 65, 128] {
         let error = refused(|messages| messages[1][place] ^= 1);
         let expected = match place {
             0..32 => MaskingError::UnknownIdentity(1),
@@ -146,8 +156,8 @@ fn substituted_missing_and_repeated_providers_are_refused() {
     assert_eq!(
         error,
         MaskingError::WrongLength {
-            got: 256,
-            expected: 384
+            got: 2 * ANNOUNCEMENT_BYTES,
+            expected: 3 * ANNOUNCEMENT_BYTES
         }
     );
     let (_, old) = announce(b"job", &identities(3), 0, 9);
@@ -165,14 +175,70 @@ fn another_job_or_other_providers_are_refused() {
     assert_eq!(error, MaskingError::BadSignature(1));
 }
 
+/// Provider 1 of three signs any key and any origin.
+fn signed(ephemeral: &[u8; 32], origin: u8) -> Vec<u8> {
+    let all = identities(3);
+    let own = all[1].verifying_key().to_bytes();
+    let statement = roster(b"job", &all).statement(&own, ephemeral, origin);
+    let signature = all[1].sign(&statement).to_bytes();
+    [&own[..], ephemeral, &[origin], &signature].concat()
+}
+
+/// Masks from a seed hide nothing: who draws its own from the system does not add to them, and the
+/// data user that relays the announcement reads in it whom to warn of.
+#[test]
+fn a_seeded_provider_is_refused_by_all_that_are_not() {
+    let all = identities(3);
+    let origins = |seeded: &[usize]| {
+        let announced = (0..3).map(|own| {
+            let origin = Origin::of_seeded(seeded.contains(&own));
+            announce_from(origin, b"job", &all, own, 1)
+        });
+        let (setups, messages): (Vec<_>, Vec<_>) = announced.unzip();
+        let told = messages.iter().zip(&all).map(|(message, key)| {
+            let by = key.verifying_key();
+            roster(b"job", &all).announced_origin(message, &by).unwrap()
+        });
+        let told: Vec<Origin> = told.collect();
+        let relayed = messages.concat();
+        let finished = setups.into_iter().map(|setup| setup.finish(&relayed).err());
+        (told, finished.collect::<Vec<_>>())
+    };
+    let refused = Some(MaskingError::Seeded(1));
+    let (told, errors) = origins(&[1]);
+    assert_eq!(told, [Origin::System, Origin::Seed, Origin::System]);
+    assert_eq!(errors, [refused.clone(), None, refused]);
+    let (told, errors) = origins(&[0, 1, 2]);
+    assert_eq!((told, errors), (vec![Origin::Seed; 3], vec![None; 3]));
+}
+
+#[test]
+fn an_origin_cannot_be_changed_invented_or_taken_from_another() {
+    let (_, seeded) = announce_from(Origin::Seed, b"job", &identities(3), 1, 1);
+    let error = refused(|messages| {
+        messages[1] = seeded.clone();
+        messages[1][64] = Origin::System as u8;
+    });
+    assert_eq!(error, MaskingError::BadSignature(1));
+    let key = RistrettoPoint::mul_base(&Scalar::from(5u8)).compress();
+    let error = refused(|messages| messages[1] = signed(key.as_bytes(), 2));
+    assert_eq!(error, MaskingError::UnknownOrigin(1));
+    let all = identities(3);
+    let read = |announcement: &[u8], by: usize| {
+        let by = all[by].verifying_key();
+        roster(b"job", &all).announced_origin(announcement, &by)
+    };
+    assert_eq!(read(&seeded, 1), Ok(Origin::Seed));
+    assert_eq!(read(&seeded, 2), Err(MaskingError::OtherAuthor(0)));
+    assert!(matches!(
+        read(&seeded[1..], 1),
+        Err(MaskingError::WrongLength { .. })
+    ));
+}
+
 #[test]
 fn bad_keys_are_refused_even_when_a_member_signs_them() {
-    let signed = |ephemeral: [u8; 32]| {
-        let all = identities(3);
-        let own = all[1].verifying_key().to_bytes();
-        let signature = all[1].sign(&roster(b"job", &all).statement(&own, &ephemeral));
-        [&own[..], &ephemeral, &signature.to_bytes()].concat()
-    };
+    let signed = |ephemeral: [u8; 32]| signed(&ephemeral, 0);
     let error = refused(|messages| messages[1] = signed([0; 32]));
     assert_eq!(error, MaskingError::IdentityKey(1));
     // Encodings of points of small order on the curve below Ristretto: u = 1, −1 and others.
@@ -203,7 +269,7 @@ fn rosters_are_checked() {
     let outsider = identities(3).remove(2);
     let mut rng = Randomness::seeded(1).fork("announce", 0).unwrap();
     let only_others = Roster::new(b"job", &keys).unwrap();
-    let error = MaskSetup::announce(only_others, &outsider, &mut rng).unwrap_err();
+    let error = MaskSetup::announce(only_others, &outsider, Origin::System, &mut rng).unwrap_err();
     assert_eq!(error, MaskingError::NotOnRoster);
 }
 

@@ -9,10 +9,11 @@ use crate::identity::trust::{TlsSetupError, Trust, TrustError, TrustedPeer, clie
 use crate::system::clock::Clock;
 use crate::wire::carrier::{ReadError, read_frame, write_frame};
 use crate::wire::frame::{Frame, Kind};
-use crate::wire::greeting::{Greeting, GreetingError, PROTOCOL_VERSION};
+use crate::wire::greeting::{Greeting, GreetingError};
 use crate::wire::{NetworkWire, READ_AHEAD, WireLimits};
 use ed25519_dalek::VerifyingKey;
 use heda_blocks::stop::{Stop, StopCode};
+use heda_train::proposal::PROTOCOL_VERSION;
 use rustls::AlertDescription;
 use rustls::pki_types::ServerName;
 use std::sync::Arc;

@@ -35,6 +35,8 @@ pub enum Notice {
         /// How long the pause is.
         pause: Duration,
     },
+    /// This provider says that its random numbers come from a seed: it protects nothing.
+    Seeded(String),
     /// A phase begins.
     Phase(&'static str),
     /// How many features are encrypted was chosen, for this reason.
@@ -384,6 +386,10 @@ struct Keeper<'a> {
 impl Observer for Keeper<'_> {
     fn phase(&mut self, name: &'static str) {
         (self.listener)(Notice::Phase(name));
+    }
+
+    fn seeded_provider(&mut self, name: &str) {
+        (self.listener)(Notice::Seeded(name.to_owned()));
     }
 
     fn split_chosen(&mut self, reason: &str) {

@@ -1,11 +1,10 @@
 //! The first frame each way: which version of the protocol a party speaks.
 //!
 //! The layout of a greeting, and of the stop that may follow it, never changes: parties of
-//! different versions must be able to tell each other so.
+//! different versions must be able to tell each other so. Version 1 was gRPC; whoever offers that in
+//! the handshake is told so before any greeting.
 
-/// The version of the protocol that this program speaks. Version 1 was gRPC; whoever offers that
-/// in the handshake is told so before any greeting.
-pub const PROTOCOL_VERSION: u32 = 2;
+use heda_train::proposal::PROTOCOL_VERSION;
 
 /// The protocol's name in the TLS handshake, without a version.
 pub(crate) const ALPN: &[u8] = b"heda";

@@ -57,6 +57,8 @@ pub(crate) struct Joined {
     pub(crate) name: String,
     pub(crate) channel: Channel,
     pub(crate) part: Part,
+    /// Whether its numbers come from a seed, by its own signed word.
+    pub(crate) seeded: bool,
     /// What its release cost, if it published.
     pub(crate) charge: Option<Charge>,
     /// Published columns on the grid, row by row.

@@ -16,6 +16,9 @@ pub trait Observer {
     /// A phase begins.
     fn phase(&mut self, _name: &'static str) {}
 
+    /// This provider says that its random numbers come from a seed: it protects nothing.
+    fn seeded_provider(&mut self, _name: &str) {}
+
     /// The number of encrypted features was chosen, for this reason.
     fn split_chosen(&mut self, _reason: &str) {}
 
@@ -63,6 +66,8 @@ pub struct ProviderSummary {
     pub rows: usize,
     /// Held-out rows.
     pub held_out: usize,
+    /// Whether its random numbers came from a seed, by its own signed word.
+    pub seeded: bool,
     /// What its release cost, if it published.
     pub charge: Option<Charge>,
     /// What went over the wire, seen from the data user, by phase.

@@ -15,7 +15,7 @@ use crate::release::{Offer, overwrite};
 use crate::rows::{RowOrder, on_grid};
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use heda_blocks::channel::Channel;
-use heda_crypto::masking::{MaskSetup, Masks, Roster};
+use heda_crypto::masking::{MaskSetup, Masks, Origin, Roster};
 use heda_crypto::random::Randomness;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::gradient::Batch;
@@ -94,7 +94,8 @@ impl Provider<'_> {
     ) -> Result<Masks, ServeError> {
         let mut rng = self.randomness.fork("masking keys", 0)?;
         let roster = roster(proposal)?;
-        let (pending, announcement) = MaskSetup::announce(roster, self.identity, &mut rng)
+        let origin = Origin::of_seeded(self.randomness.is_seeded());
+        let (pending, announcement) = MaskSetup::announce(roster, self.identity, origin, &mut rng)
             .map_err(|e| PeerProblem::message("proposal", e))?;
         let acceptance = Acceptance {
             rows: order.training.len(),

@@ -7,12 +7,13 @@ use super::spec::{Checkpoint, JobSpec};
 use crate::codec::hex;
 use crate::engine::columns::columns_of;
 use crate::engine::{Columns, Joined, Terms, UserEngine};
-use crate::error::{BadJob, JobError};
+use crate::error::{BadJob, JobError, PeerProblem};
 use crate::message::{Acceptance, Announcements, Command, Message, Published, Release};
 use crate::parallel::{Party, ask_all};
 use crate::proposal::{Proposal, Split};
 use ed25519_dalek::VerifyingKey;
 use heda_blocks::channel::Channel;
+use heda_crypto::masking::{Origin, Roster};
 use heda_crypto::random::Randomness;
 use heda_dp::account::Charge;
 use heda_learn::data::Feature;
@@ -156,23 +157,34 @@ impl Running<'_> {
     ) -> Result<Vec<Joined>, JobError> {
         proposal.check().map_err(BadJob::from)?;
         let limit = self.spec.engine.implementation()?.limits().rows;
+        let keys: Vec<VerifyingKey> = links.iter().map(|link| link.identity).collect();
+        let roster = Roster::new(&self.spec.job.0, &keys).map_err(BadJob::from)?;
         // J1, J2
         let accepted = ask_all(&mut links, |link| {
             link.channel.enter_phase("agree");
             proposal.send(&mut link.channel)?;
             let acceptance = Acceptance::receive(&mut link.channel, ())?;
             let part = check_acceptance(self.spec, limit, &acceptance)?;
-            Ok((part, acceptance.announcement))
+            let announcement = acceptance.announcement;
+            let origin = roster.announced_origin(&announcement.0, &link.identity);
+            let origin = origin.map_err(|e| PeerProblem::message("acceptance", e))?;
+            Ok((part, origin, announcement))
         })?;
+        for (link, (_, origin, _)) in links.iter().zip(&accepted) {
+            if *origin == Origin::Seed {
+                self.observer.seeded_provider(&link.name);
+            }
+        }
         // J3
-        let all: Vec<&[u8]> = accepted.iter().map(|(_, one)| &one.0[..]).collect();
+        let all: Vec<&[u8]> = accepted.iter().map(|(_, _, one)| &one.0[..]).collect();
         let all = Announcements(all.concat());
         ask_all(&mut links, |link| Ok(all.send(&mut link.channel)?))?;
         let joined = links.into_iter().zip(accepted);
-        let joined = joined.map(|(link, (part, _))| Joined {
+        let joined = joined.map(|(link, (part, origin, _))| Joined {
             name: link.name,
             channel: link.channel,
             part,
+            seeded: origin == Origin::Seed,
             charge: None,
             open: Vec::new(),
         });
@@ -235,6 +247,7 @@ impl Running<'_> {
             name: party.name.clone(),
             rows: party.part.rows,
             held_out: party.part.held_out,
+            seeded: party.seeded,
             charge: party.charge.clone(),
             traffic: Default::default(),
             view: Vec::new(),

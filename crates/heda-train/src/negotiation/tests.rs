@@ -1,6 +1,6 @@
 use super::*;
 use ed25519_dalek::SigningKey;
-use heda_crypto::masking::{MaskSetup, Roster};
+use heda_crypto::masking::{MaskSetup, Origin, Roster};
 use heda_crypto::random::Randomness;
 use std::fmt::Write;
 
@@ -55,7 +55,7 @@ fn masks(providers: u64, seed: u64) -> Vec<Masks> {
         .zip(0..)
         .map(|(key, n)| {
             let mut rng = source.fork("announce", n).unwrap();
-            MaskSetup::announce(roster.clone(), key, &mut rng).unwrap()
+            MaskSetup::announce(roster.clone(), key, Origin::System, &mut rng).unwrap()
         })
         .unzip();
     let relayed = messages.concat();

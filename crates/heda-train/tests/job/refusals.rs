@@ -6,7 +6,10 @@ use heda_blocks::channel::Channel;
 use heda_crypto::random::Randomness;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
-use heda_train::job::{self, Choice, JobSpec, Link, Quiet};
+use heda_train::error::JobError;
+use heda_train::job::{
+    self, Checkpoint, Choice, JobSpec, Link, Observer, Outcome, Provider, Quiet,
+};
 use heda_train::local::{self, Parts};
 use heda_train::proposal::{Engine, JobId};
 use std::sync::Arc;
@@ -208,4 +211,71 @@ fn nonsense_silence_and_departure_name_the_provider() {
         greedy.contains("impostor") && greedy.contains("at most"),
         "{greedy}"
     );
+}
+
+/// Hears which providers run with a seed.
+#[derive(Default)]
+struct Warned(Vec<String>);
+
+impl Observer for Warned {
+    fn seeded_provider(&mut self, name: &str) {
+        self.0.push(name.to_owned());
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String> {
+        Quiet.checkpoint(checkpoint)
+    }
+}
+
+/// A data user with numbers of the operating system, and two providers of which some have a seed.
+fn with_seeds(seeded: [bool; 2]) -> (Result<Outcome, JobError>, Vec<String>) {
+    let parts = Parts::new(two_parts(), &Randomness::seeded(5)).unwrap();
+    let houses = parts.houses(&schema(&TWO), "1000".parse().unwrap());
+    let identities = [1, 2].map(|n| SigningKey::from_bytes(&[n; 32]));
+    let mut warned = Warned::default();
+    let outcome = std::thread::scope(|scope| {
+        let mut links = Vec::new();
+        for ((house, identity), seeded) in houses.iter().zip(&identities).zip(seeded) {
+            let (user, mut end) = Channel::pair(Duration::from_secs(60));
+            links.push(Link {
+                name: house.name.clone(),
+                identity: identity.verifying_key(),
+                channel: user,
+            });
+            let randomness = match seeded {
+                true => Randomness::seeded(9),
+                false => Randomness::from_os(),
+            };
+            let provider = Provider {
+                house: house.house.as_ref(),
+                identity,
+                randomness,
+            };
+            scope.spawn(move || provider.serve(&mut end));
+        }
+        let spec = spec(&TWO, lbfgs(2));
+        job::run(&spec, links, &Randomness::from_os(), &mut warned, None)
+    });
+    (outcome, warned.0)
+}
+
+#[test]
+fn a_provider_with_a_seed_is_named_to_the_data_user_and_refused_by_the_others() {
+    let (outcome, warned) = with_seeds([false, true]);
+    let refused = message(outcome);
+    assert!(
+        refused.contains("provider-1") && refused.contains("without a seed"),
+        "{refused}"
+    );
+    assert_eq!(warned, ["provider-2"]);
+    let (outcome, warned) = with_seeds([true, true]);
+    let seeded: Vec<bool> = outcome
+        .unwrap()
+        .providers
+        .iter()
+        .map(|p| p.seeded)
+        .collect();
+    assert_eq!((seeded, warned.len()), (vec![true; 2], 2));
+    let (outcome, warned) = with_seeds([false, false]);
+    assert!(outcome.unwrap().providers.iter().all(|p| !p.seeded) && warned.is_empty());
 }

@@ -77,6 +77,7 @@ fn summary() -> Summary {
             name: "provider-1".into(),
             rows: 80,
             held_out: 20,
+            seeded: true,
             epsilon: Some(2.5),
             seconds: Some(60.0),
         }],
@@ -204,6 +205,9 @@ fn a_run_without_scores_publication_or_evaluation_has_a_page_too() {
     balanced(&page);
     assert!(page.contains("no ε was spent") && !page.contains("NaN"));
     assert!(page.contains("drawn afresh"));
+    // The data user had no seed, but a provider says that it had one.
+    assert!(page.contains("without protection of their rows: provider-1."));
+    assert!(bare.text().contains("SEEDED PROVIDERS: provider-1 ran"));
 }
 
 #[test]

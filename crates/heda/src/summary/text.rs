@@ -10,6 +10,14 @@ impl Summary {
             lines.push("SEEDED RUN: reproducible, and therefore without any protection.".into());
             lines.push(String::new());
         }
+        let seeded = self.seeded_providers();
+        if !seeded.is_empty() {
+            lines.push(format!(
+                "SEEDED PROVIDERS: {} ran with a seed, and their rows were not protected.",
+                seeded.join(", ")
+            ));
+            lines.push(String::new());
+        }
         lines.extend(self.table());
         lines.push(String::new());
         lines.extend(self.feature_lines());

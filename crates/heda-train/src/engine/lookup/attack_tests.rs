@@ -82,6 +82,7 @@ fn join(proposal: &Proposal, features: &Dataset, mut channels: Vec<Channel>) -> 
         name: format!("provider-{}", at + 1),
         channel,
         part,
+        seeded: false,
         charge: None,
         open: Vec::new(),
     });
@@ -458,6 +459,7 @@ fn a_cheating_provider_reads_all_weights_from_one_answer() {
         name: "provider-1".into(),
         channel: own,
         part: Part { rows, held_out: 0 },
+        seeded: false,
         charge: None,
         open: Vec::new(),
     };
