@@ -1,6 +1,6 @@
 //! Progress of a job on stderr: one line that changes on a terminal, plain lines otherwise.
 
-use heda_train::job::{Checkpoint, Observer};
+use heda_train::job::{Checkpoint, NotKept, Observer};
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
@@ -80,7 +80,7 @@ impl Observer for Progress {
         ));
     }
 
-    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, String> {
+    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, NotKept> {
         Ok(true)
     }
 }

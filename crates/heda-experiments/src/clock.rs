@@ -1,6 +1,6 @@
 //! Processor time: what work costs whatever else the machine does.
 
-use heda_train::job::{Checkpoint, Observer};
+use heda_train::job::{Checkpoint, NotKept, Observer};
 
 /// Processor time of this process so far, over all threads. Known on Linux only, in hundredths of
 /// a second.
@@ -32,7 +32,7 @@ impl Observer for PhaseClock {
         self.began.push((name, processor_seconds()));
     }
 
-    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, String> {
+    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, NotKept> {
         Ok(true)
     }
 }

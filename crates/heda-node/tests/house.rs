@@ -23,7 +23,7 @@ use heda_node::house::provider_data::ProviderData;
 use heda_node::identity::Identity;
 use heda_node::system::clock::{ManualClock, Timestamp};
 use heda_train::error::JobError;
-use heda_train::job::{self, Checkpoint, Choice, JobSpec, Link, Observer, Outcome, Quiet};
+use heda_train::job::{self, Checkpoint, Choice, JobSpec, Link, NotKept, Observer, Outcome, Quiet};
 use heda_train::local::fresh_job_id;
 use heda_train::proposal::{Engine, PROTOCOL_VERSION, Proposal, Ranking, Spending};
 use std::sync::Arc;
@@ -366,7 +366,7 @@ struct Keeping {
 }
 
 impl Observer for Keeping {
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String> {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, NotKept> {
         self.kept = Some(checkpoint.clone());
         Ok(checkpoint.iteration < self.stop_after)
     }

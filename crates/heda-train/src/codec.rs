@@ -3,7 +3,7 @@
 
 /// What is wrong with a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Malformed {
+pub enum Malformed {
     /// Another length than the protocol gives it.
     #[error("{got} bytes where {expected} were expected")]
     Length {

@@ -1,10 +1,13 @@
 //! What can go wrong in a job, and who is at fault.
 
+use crate::codec::Malformed;
 use crate::engine::Impossible;
 use crate::house::Refusal;
-use crate::message::SendError;
+use crate::job::{NoIota, NotKept};
+use crate::message::{SendError, Unwritable};
 use crate::negotiation::NegotiationError;
 use crate::proposal::BadProposal;
+use crate::release::ReleaseError;
 use heda_blocks::channel::ChannelError;
 use heda_blocks::lookup::LookupError;
 use heda_blocks::stop::{Stop, StopCode};
@@ -28,8 +31,14 @@ pub enum JobError {
         problem: PeerProblem,
     },
     /// Somebody among the providers failed us, and nobody can tell who.
-    #[error("{0}")]
-    Providers(String),
+    #[error(
+        "the counts of held-out rows do not add up to the {rows} rows that were announced: a \
+         provider does not keep to the protocol; ask their operators for versions and logs"
+    )]
+    Counts {
+        /// That were announced.
+        rows: usize,
+    },
     /// The job cannot be run as it is described.
     #[error(transparent)]
     Input(#[from] BadJob),
@@ -43,8 +52,8 @@ pub enum JobError {
     #[error("interrupted after a finished iteration or evaluation; resume to go on")]
     Interrupted,
     /// Whoever watches the job could not keep up its end (a checkpoint was not written).
-    #[error("{0}")]
-    Observer(String),
+    #[error(transparent)]
+    Observer(#[from] NotKept),
     /// The operating system failed us.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
@@ -112,8 +121,8 @@ pub enum BadJob {
         features: usize,
     },
     /// Who was to choose ι did not.
-    #[error("{0}")]
-    Choice(String),
+    #[error(transparent)]
+    Choice(#[from] NoIota),
     /// One feature, two places.
     #[error("a feature to encrypt is named twice")]
     NamedTwice,
@@ -167,8 +176,82 @@ impl PeerProblem {
     }
 }
 
+/// Why a provider cannot serve a job as it was asked, whatever its house allows. The data user can
+/// change that.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unfit {
+    /// The parties read different schemas.
+    #[error(
+        "the data user's schema has the fingerprint {theirs}, this provider's {ours}; use the same \
+         file"
+    )]
+    Schema {
+        /// The data user's.
+        theirs: String,
+        /// Ours.
+        ours: String,
+    },
+    /// A gradient would be about few rows.
+    #[error(
+        "a batch would have {rows} rows of this provider, and at least {least} are demanded; use \
+         fewer batches"
+    )]
+    Batch {
+        /// In the smallest batch.
+        rows: usize,
+        /// Demanded.
+        least: usize,
+    },
+    /// An evaluation would be about few rows.
+    #[error(
+        "{rows} rows of this provider would be held out, and at least {least} are demanded; hold \
+         out a larger share, or no rows"
+    )]
+    HeldOut {
+        /// There would be.
+        rows: usize,
+        /// Demanded.
+        least: usize,
+    },
+    /// There is nothing to tell apart here.
+    #[error(
+        "all training rows of this provider are on one side of class {class}; it cannot take part \
+         in this model"
+    )]
+    OneSided {
+        /// The class, by name.
+        class: String,
+    },
+    /// The rows cannot be scored.
+    #[error(transparent)]
+    Scores(NegotiationError),
+    /// The columns cannot be published.
+    #[error(transparent)]
+    Release(ReleaseError),
+    /// The engine cannot do it.
+    #[error(transparent)]
+    Impossible(Impossible),
+}
+
+/// What is wrong at a provider itself: no data user can change it, and none is told.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OwnFault {
+    /// The store holds something else than what was put there.
+    #[error("the stored release is damaged: {0}; restore the store from a backup")]
+    StoredRelease(Malformed),
+    /// A message of ours cannot be written.
+    #[error("internal error: {0}")]
+    Message(#[from] Unwritable),
+    /// A defect of ours.
+    #[error("internal error: {0}")]
+    Defect(Box<dyn std::error::Error + Send + Sync>),
+}
+
 /// Why a provider's side of a job ended.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The data user left, stalled or sent nonsense.
     #[error("the data user: {0}")]
@@ -178,16 +261,21 @@ pub enum ServeError {
     Denied(#[from] Refusal),
     /// The job cannot be served as it was asked.
     #[error("refused: {0}")]
-    Refused(String),
-    /// Our own data or keys do not serve.
-    #[error("{0}")]
-    House(String),
+    Refused(#[from] Unfit),
+    /// Our own data, keys or code do not serve.
+    #[error(transparent)]
+    House(#[from] OwnFault),
     /// The operating system failed us.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
 }
 
 impl ServeError {
+    /// A failure that no message of the peer can cause.
+    pub(crate) fn defect(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::House(OwnFault::Defect(error.into()))
+    }
+
     /// What the data user is told, if it can still hear: why, but not what our own files or keys
     /// look like.
     pub fn stop(&self) -> Option<Stop> {
@@ -218,14 +306,14 @@ impl From<SendError> for ServeError {
     fn from(error: SendError) -> Self {
         match error {
             SendError::Channel(error) => error.into(),
-            SendError::Unwritable(error) => Self::House(format!("internal error: {error}")),
+            SendError::Unwritable(error) => Self::House(error.into()),
         }
     }
 }
 
 impl From<Impossible> for ServeError {
     fn from(error: Impossible) -> Self {
-        Self::Refused(error.to_string())
+        Self::Refused(Unfit::Impossible(error))
     }
 }
 
@@ -235,7 +323,7 @@ impl From<LookupError> for ServeError {
             LookupError::Channel(error) => Self::Peer(error.into()),
             LookupError::Peer { message, error } => PeerProblem::message(message, error).into(),
             LookupError::Randomness(error) => Self::Randomness(error),
-            LookupError::Caller(error) => Self::House(format!("internal error: {error}")),
+            LookupError::Caller(error) => Self::defect(error),
         }
     }
 }

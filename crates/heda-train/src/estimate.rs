@@ -4,12 +4,12 @@
 
 use crate::engine::Columns;
 use crate::proposal::Spending;
-use crate::release::{Offer, overwrite};
+use crate::release::{Offer, ReleaseError, overwrite};
 use crate::rows::on_grid;
-use heda_crypto::random::Randomness;
-use heda_learn::data::{Dataset, Feature};
+use heda_crypto::random::{NoRandomness, Randomness};
+use heda_learn::data::{Dataset, DatasetError, Feature};
 use heda_learn::metrics::Confusion;
-use heda_learn::oracle::{TrainConfig, score, train, train_one_vs_rest};
+use heda_learn::oracle::{TrainConfig, TrainError, score, train, train_one_vs_rest};
 use heda_learn::split::Split;
 
 /// Splits into training and test rows that an estimate is the mean of.
@@ -17,6 +17,27 @@ const REPEATS: u64 = 5;
 /// More rows than this make an estimate slower and hardly better.
 const ROWS: usize = 8192;
 const HELD_OUT: f64 = 0.2;
+
+/// Why there is no estimate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EstimateError {
+    /// The sample is too small.
+    #[error("there are too few rows for an estimate; at least five are needed")]
+    TooFewRows,
+    /// What would be published cannot be.
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
+    /// The rows with noise are no rows.
+    #[error(transparent)]
+    Data(#[from] DatasetError),
+    /// The oracle cannot learn from these rows.
+    #[error(transparent)]
+    Training(#[from] TrainError),
+    /// The operating system failed us.
+    #[error(transparent)]
+    Randomness(#[from] NoRandomness),
+}
 
 /// Rows to estimate with, and what would be spent on publishing.
 #[derive(Debug, Clone)]
@@ -46,7 +67,7 @@ impl Estimator {
     }
 
     /// Accuracy on rows that were not trained on, when these features are encrypted.
-    pub fn accuracy(&self, encrypted: &[usize]) -> Result<f64, String> {
+    pub fn accuracy(&self, encrypted: &[usize]) -> Result<f64, EstimateError> {
         let mut sum = 0.0;
         for repeat in 0..REPEATS {
             let split = Split::seeded(self.data.rows(), HELD_OUT, 0, repeat);
@@ -55,7 +76,7 @@ impl Estimator {
         Ok(sum / REPEATS as f64)
     }
 
-    fn one(&self, split: &Split, encrypted: &[usize], repeat: u64) -> Result<f64, String> {
+    fn one(&self, split: &Split, encrypted: &[usize], repeat: u64) -> Result<f64, EstimateError> {
         let all = 0..self.data.features().len();
         let kept: Vec<usize> = match &self.spending {
             Some(_) => all.collect(),
@@ -77,7 +98,7 @@ impl Estimator {
             training.labels().to_vec(),
             training.classes().to_vec(),
         );
-        held_out_accuracy(&noisy.map_err(|e| e.to_string())?, &test)
+        held_out_accuracy(&noisy?, &test)
     }
 
     fn publish(
@@ -87,14 +108,11 @@ impl Estimator {
         spending: &Spending,
         grid: &mut [u32],
         repeat: u64,
-    ) -> Result<(), String> {
+    ) -> Result<(), EstimateError> {
         let open = data.features().iter().zip(published);
         let open: Vec<&Feature> = open.filter(|(_, open)| **open).map(|(f, _)| f).collect();
         let offer = Offer::new(open, grid, data.width(), self.value_bits, spending)?;
-        let mut rng = self
-            .randomness
-            .fork("estimate", repeat)
-            .map_err(|e| e.to_string())?;
+        let mut rng = self.randomness.fork("estimate", repeat)?;
         // Nothing leaves: the noise is drawn to see what it does.
         let noisy = offer.preview(grid.len() / data.width(), &mut rng)?;
         let columns = Columns::new(data.features(), published).open;
@@ -103,12 +121,11 @@ impl Estimator {
     }
 }
 
-fn held_out_accuracy(training: &Dataset, test: &Dataset) -> Result<f64, String> {
+fn held_out_accuracy(training: &Dataset, test: &Dataset) -> Result<f64, EstimateError> {
     let config = TrainConfig::logistic(training.rows());
     let betas: Vec<Vec<f64>> = match training.classes().len() {
-        2 => vec![train(training, 1, &config).map_err(|e| e.to_string())?.beta],
-        _ => train_one_vs_rest(training, &config)
-            .map_err(|e| e.to_string())?
+        2 => vec![train(training, 1, &config)?.beta],
+        _ => train_one_vs_rest(training, &config)?
             .into_iter()
             .map(|fit| fit.beta)
             .collect(),
@@ -125,7 +142,7 @@ fn held_out_accuracy(training: &Dataset, test: &Dataset) -> Result<f64, String> 
     let pairs = labels.map(|(row, &label)| (label, predict(test.row(row))));
     Confusion::new(test.classes().len(), pairs)
         .accuracy()
-        .ok_or_else(|| "there are too few rows for an estimate; at least five are needed".into())
+        .ok_or(EstimateError::TooFewRows)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! keeps a durable ledger and a policy, [`OpenHouse`] is the one for a single process.
 
 use crate::proposal::{JobId, Proposal, Spending, Split};
+use crate::release::ReleaseError;
 use heda_blocks::stop::StopCode;
 use heda_crypto::random::NoRandomness;
 use heda_dp::account::{Accountant, Charge, Exhausted, Receipt, Spend};
@@ -33,8 +34,8 @@ pub enum Refusal {
     #[error("no job was admitted in this session")]
     NotAdmitted,
     /// The release could not be made.
-    #[error("{0}")]
-    Release(String),
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
     /// The operating system failed the house.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),

@@ -16,4 +16,5 @@ pub mod proposal;
 mod release;
 mod rows;
 
+pub use release::ReleaseError;
 pub use rows::fresh_row_seed;

@@ -19,7 +19,7 @@ pub(crate) const CONTROL_LIMIT: usize = 1 << 20;
 /// A message that we made cannot be written: a defect of ours, whoever the peer is.
 #[derive(Debug, thiserror::Error)]
 #[error("the message \"{message}\" cannot be written: {reason}")]
-pub(crate) struct Unwritable {
+pub struct Unwritable {
     message: &'static str,
     reason: String,
 }

@@ -3,13 +3,40 @@
 use crate::codec::Malformed;
 use crate::proposal::Spending;
 use crate::rows::{domain, release_from_bytes, release_to_bytes, to_publish};
-use heda_dp::account::{Charge, ColumnCharge, Mechanism, Receipt};
-use heda_dp::auto::automatic_epsilon;
+use heda_dp::account::{Charge, ChargeError, ColumnCharge, Mechanism, Receipt, ReceiptMismatch};
+use heda_dp::auto::{AutoError, automatic_epsilon};
 use heda_dp::epsilon::Epsilon;
-use heda_dp::points::Points;
+use heda_dp::points::{Points, PointsError};
 use heda_dp::{budget, laplace};
 use heda_learn::data::Feature;
 use rand_core::CryptoRng;
+
+/// Why columns cannot be published as asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReleaseError {
+    /// The ε does not split over the columns.
+    #[error(transparent)]
+    Split(#[from] budget::SplitError),
+    /// The price is none.
+    #[error(transparent)]
+    Charge(#[from] ChargeError),
+    /// The values do not fit their public domain.
+    #[error(transparent)]
+    Values(#[from] laplace::PrepareError),
+    /// What was paid for is something else.
+    #[error(transparent)]
+    Receipt(#[from] ReceiptMismatch),
+    /// The values are no points, so no ε can be read from them.
+    #[error(transparent)]
+    Points(#[from] PointsError),
+    /// No ε can be read from these values.
+    #[error(transparent)]
+    Automatic(#[from] AutoError),
+    /// The release does not read as one.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+}
 
 /// Columns with a price: nothing leaves before it is paid.
 pub(crate) struct Offer<'a> {
@@ -27,7 +54,7 @@ impl<'a> Offer<'a> {
         width: usize,
         bits: u32,
         spending: &Spending,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ReleaseError> {
         let columns = features.iter().map(|feature| &feature.columns);
         let values: Vec<Vec<u32>> = columns
             .map(|columns| to_publish(grid, width, columns))
@@ -46,10 +73,10 @@ impl<'a> Offer<'a> {
         &self.charge
     }
 
-    fn prepare(&self) -> Result<laplace::Prepared<'_>, String> {
+    fn prepare(&self) -> Result<laplace::Prepared<'_>, ReleaseError> {
         let features = self.features.iter();
         let specs: Vec<_> = features.map(|feature| domain(feature, self.bits)).collect();
-        laplace::prepare(&specs, &self.values).map_err(|e| e.to_string())
+        Ok(laplace::prepare(&specs, &self.values)?)
     }
 
     /// The noisy columns on the wire.
@@ -57,9 +84,8 @@ impl<'a> Offer<'a> {
         &self,
         receipt: Receipt,
         rng: &mut R,
-    ) -> Result<Vec<u8>, String> {
-        let released = self.prepare()?.release(receipt, rng);
-        let released = released.map_err(|e| e.to_string())?;
+    ) -> Result<Vec<u8>, ReleaseError> {
+        let released = self.prepare()?.release(receipt, rng)?;
         Ok(release_to_bytes(released.columns()))
     }
 
@@ -68,11 +94,10 @@ impl<'a> Offer<'a> {
         &self,
         rows: usize,
         rng: &mut R,
-    ) -> Result<Vec<u32>, String> {
-        let previewed = self.prepare()?.preview(&self.charge, rng);
-        let previewed = previewed.map_err(|e| e.to_string())?;
+    ) -> Result<Vec<u32>, ReleaseError> {
+        let previewed = self.prepare()?.preview(&self.charge, rng)?;
         let bytes = release_to_bytes(previewed.columns());
-        self.read(&bytes, rows).map_err(|e| e.to_string())
+        Ok(self.read(&bytes, rows)?)
     }
 
     /// Reads a release of this offer: for every row the published columns, on the grid.
@@ -93,14 +118,11 @@ pub(crate) fn overwrite(grid: &mut [u32], width: usize, columns: &[usize], noisy
 
 /// The paper's Algorithm 1 on the values to be published. A column for which it gives no ε (all
 /// values distinct or all equal) is an error that names the column by number.
-fn automatic(values: &[Vec<u32>]) -> Result<Vec<Epsilon>, String> {
+fn automatic(values: &[Vec<u32>]) -> Result<Vec<Epsilon>, ReleaseError> {
     let rows = values.first().map_or(0, Vec::len);
     let by_row = (0..rows).flat_map(|row| values.iter().map(move |column| f64::from(column[row])));
-    let points = Points::new(values.len(), by_row.collect()).map_err(|e| e.to_string())?;
-    Ok(automatic_epsilon(&points)
-        .map_err(|e| e.to_string())?
-        .columns()
-        .to_vec())
+    let points = Points::new(values.len(), by_row.collect())?;
+    Ok(automatic_epsilon(&points)?.columns().to_vec())
 }
 
 /// ε column by column.
@@ -108,11 +130,9 @@ fn charge(
     spending: &Spending,
     features: &[&Feature],
     values: &[Vec<u32>],
-) -> Result<Charge, String> {
+) -> Result<Charge, ReleaseError> {
     let epsilons = match spending {
-        Spending::Total(total) => {
-            budget::split_equally(*total, features.len()).map_err(|e| e.to_string())?
-        }
+        Spending::Total(total) => budget::split_equally(*total, features.len())?,
         Spending::Automatic => automatic(values)?,
     };
     let columns = features
@@ -122,5 +142,5 @@ fn charge(
             name: feature.name.clone(),
             epsilon,
         });
-    Charge::new(Mechanism::Laplace, columns.collect()).map_err(|e| e.to_string())
+    Ok(Charge::new(Mechanism::Laplace, columns.collect())?)
 }

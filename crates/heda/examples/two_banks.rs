@@ -5,7 +5,9 @@
 //! public data set, cut in two. The six best features are encrypted. The others are published with
 //! noise, for which each bank has a budget.
 
-use heda::{Bundle, Checkpoint, Coding, DataUser, Dataset, Epsilon, Job, Observer, Provider};
+use heda::{
+    Bundle, Checkpoint, Coding, DataUser, Dataset, Epsilon, Job, NotKept, Observer, Provider,
+};
 use std::error::Error;
 use std::sync::Arc;
 
@@ -17,7 +19,7 @@ impl Observer for Shown {
         eprintln!("{name}");
     }
 
-    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, String> {
+    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, NotKept> {
         // Providers in the same process are not lost, so there is nothing to keep.
         Ok(true)
     }

@@ -81,7 +81,7 @@ pub use heda_learn::score::Method as Score;
 pub use heda_learn::table::{ReadReport, TableReader};
 pub use heda_node::client::training::{Listener, Notice};
 pub use heda_node::config::ProviderConfig;
-pub use heda_train::job::{Checkpoint, Observer, Quiet};
+pub use heda_train::job::{Checkpoint, NotKept, Observer, Quiet};
 pub use heda_train::proposal::{Engine, Ranking, Spending};
 pub use job::{Job, JobBuilder, JobFault};
 pub use provider::Provider;

@@ -13,8 +13,8 @@ use heda_learn::data::{Dataset, Feature};
 use heda_learn::optimise::{Method, Settings};
 use heda_learn::partition::{CostModel, Goal, Partition, PartitionError};
 use heda_learn::schema::Schema;
-use heda_train::estimate::Estimator;
-use heda_train::job::{Choice, IotaChooser, JobSpec, Known, Quiet};
+use heda_train::estimate::{EstimateError, Estimator};
+use heda_train::job::{Choice, IotaChooser, JobSpec, Known, NoIota, Quiet};
 use heda_train::local::{self, LocalRun, Parts};
 use heda_train::proposal::{Engine, Ranking, Spending};
 use rand_core::Rng;
@@ -238,7 +238,7 @@ impl AutoIota {
     }
 
     /// The line through the times with the best feature encrypted and with all of them.
-    fn cost_model(&self, known: &Known<'_>) -> Result<CostModel, String> {
+    fn cost_model(&self, known: &Known<'_>) -> Result<CostModel, NoChoice> {
         let order = known.ranking.order();
         let iterations = self.spec.settings.max_iterations;
         let iterations = iterations.saturating_mul(self.spec.positives.len() as u32);
@@ -251,7 +251,7 @@ impl AutoIota {
                 rows: known.rows,
                 most_rows: PLANNED_ROWS,
             };
-            let costs = measure(&shape).map_err(|e| e.to_string())?;
+            let costs = measure(&shape)?;
             let chosen = order[..iota].iter();
             let columns = chosen.map(|&f| known.features[f].columns.len()).sum();
             times.push((columns, costs.seconds.of(iterations)));
@@ -261,7 +261,7 @@ impl AutoIota {
                 per_column_seconds: 0.0,
                 fixed_seconds: seconds,
             }),
-            _ => CostModel::fit(&times).map_err(|e| e.to_string()),
+            _ => Ok(CostModel::fit(&times)?),
         }
     }
 }
@@ -271,24 +271,23 @@ impl AutoIota {
 enum NoChoice {
     #[error(transparent)]
     Partition(#[from] PartitionError),
-    #[error("{0}")]
-    Estimate(String),
+    #[error(transparent)]
+    Measure(#[from] Failure),
+    #[error(transparent)]
+    Estimate(#[from] EstimateError),
+    #[error("an accepted loss of accuracy needs rows to estimate it with; name a sample")]
+    NoSample,
 }
 
 impl IotaChooser for AutoIota {
-    fn choose(&self, known: Known<'_>) -> Result<Partition, String> {
-        let cost = self.cost_model(&known)?;
+    fn choose(&self, known: Known<'_>) -> Result<Partition, NoIota> {
+        let cost = self.cost_model(&known).map_err(NoIota::because)?;
         let order = known.ranking.order().to_vec();
         let accuracy = |iota: usize| {
-            let estimator = self.estimator.as_ref();
-            let estimator = estimator.ok_or_else(|| NoChoice::Estimate(NO_SAMPLE.into()))?;
-            estimator
-                .accuracy(&order[..iota])
-                .map_err(NoChoice::Estimate)
+            let estimator = self.estimator.as_ref().ok_or(NoChoice::NoSample)?;
+            Ok(estimator.accuracy(&order[..iota])?)
         };
         Partition::auto(known.ranking, known.features, self.goal, &cost, accuracy)
-            .map_err(|e| e.to_string())
+            .map_err(|e: NoChoice| NoIota::because(e))
     }
 }
-
-const NO_SAMPLE: &str = "an accepted loss of accuracy needs rows to estimate it with";

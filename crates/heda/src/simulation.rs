@@ -62,7 +62,7 @@ pub struct Ran {
 /// Exit codes of a job's failure.
 pub(crate) fn job_failure(error: &JobError) -> Failure {
     let kind = match error {
-        JobError::Provider { .. } | JobError::Providers(_) => Kind::Peer,
+        JobError::Provider { .. } | JobError::Counts { .. } => Kind::Peer,
         JobError::Input(_) | JobError::Diverged(_) => Kind::Input,
         JobError::Interrupted | JobError::Observer(_) => Kind::Resumable,
         _ => Kind::Bug,

@@ -1,7 +1,7 @@
 //! Progress and cancellation for programs that embed a job: a closure that sees what happens and
 //! says whether to go on.
 
-use heda_train::job::{Checkpoint, Observer};
+use heda_train::job::{Checkpoint, NotKept, Observer};
 use std::ops::ControlFlow;
 
 /// What happens in a job.
@@ -62,7 +62,7 @@ impl<F: FnMut(Event<'_>) -> ControlFlow<()>> Observer for Watch<F> {
         });
     }
 
-    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, String> {
+    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, NotKept> {
         Ok(!self.stopped)
     }
 }

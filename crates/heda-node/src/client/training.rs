@@ -13,7 +13,7 @@ use heda_blocks::channel::{Channel, ChannelError, WireError};
 use heda_blocks::stop::Stop;
 use heda_crypto::random::Randomness;
 use heda_train::error::{JobError, PeerProblem};
-use heda_train::job::{self, Checkpoint, JobSpec, Link, Observer, Outcome};
+use heda_train::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome};
 use heda_train::proposal::Ranking;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -404,13 +404,13 @@ impl Observer for Keeper<'_> {
         });
     }
 
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String> {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, NotKept> {
         match self.state.keep(checkpoint) {
             Ok(()) => Ok(!self.stop.is_set()),
             Err(error) => {
-                let words = error.to_string();
+                let told = NotKept::because(error.to_string());
                 self.failed = Some(error);
-                Err(words)
+                Err(told)
             }
         }
     }

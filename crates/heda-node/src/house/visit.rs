@@ -79,7 +79,7 @@ impl<'a> Visit<'a> {
         let reason = match error {
             ServeError::Denied(Refusal::Stopping) => return,
             ServeError::Denied(refusal) => refusal.to_string(),
-            ServeError::Refused(reason) => reason.clone(),
+            ServeError::Refused(reason) => reason.to_string(),
             _ => return,
         };
         if let (Some(job), false) = (self.job(), self.noted.load(Ordering::Relaxed)) {

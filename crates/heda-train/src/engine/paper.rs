@@ -149,7 +149,7 @@ impl Implementation for Paper {
         let shape = shape(terms, rows.part().rows)?;
         let cells = own_values(terms, &rows);
         let own = PaperRows::new(shape.columns.clone(), &cells, rows.labels.clone())
-            .map_err(|e| ServeError::House(e.to_string()))?;
+            .map_err(ServeError::defect)?;
         let held_out = Encrypted::HeldOut;
         let counting = LookupProvider::set_up(channel, terms, rows, masks, held_out, randomness)?;
         let keys = ProviderKeys::generate(&shape, &mut randomness.fork("paper keys", 0)?)?;
@@ -301,8 +301,8 @@ impl From<PaperError> for ServeError {
         match peer_problem(error) {
             Ok(problem) => Self::Peer(problem),
             Err(PaperError::Randomness(error)) => Self::Randomness(error),
-            Err(PaperError::Capacity(error)) => Self::Refused(error.to_string()),
-            Err(other) => Self::House(other.to_string()),
+            Err(PaperError::Capacity(error)) => Impossible::job(error).into(),
+            Err(other) => Self::defect(other),
         }
     }
 }

@@ -70,10 +70,7 @@ pub(super) fn check_counts(providers: &[ProviderSummary], counted: &[u64]) -> Re
     let rows: usize = providers.iter().map(|provider| provider.held_out).sum();
     match counted.iter().all(|count| *count == rows as u64) {
         true => Ok(()),
-        false => Err(JobError::Providers(format!(
-            "the counts of held-out rows do not add up to the {rows} rows that were announced: a \
-             provider does not keep to the protocol; ask their operators for versions and logs"
-        ))),
+        false => Err(JobError::Counts { rows }),
     }
 }
 

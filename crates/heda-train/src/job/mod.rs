@@ -11,7 +11,9 @@ mod spec;
 mod training;
 mod user;
 
-pub use outcome::{ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Quiet, Revealed};
+pub use outcome::{
+    ClassFit, NotKept, Observer, Outcome, PhaseTime, ProviderSummary, Quiet, Revealed,
+};
 pub use provider::{Provider, Served};
-pub use spec::{Checkpoint, Choice, IotaChooser, JobSpec, Known};
+pub use spec::{Checkpoint, Choice, IotaChooser, JobSpec, Known, NoIota};
 pub use user::{Link, run};

@@ -11,6 +11,18 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// A checkpoint could not be kept, so the job does not go on.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct NotKept(Box<dyn std::error::Error + Send + Sync>);
+
+impl NotKept {
+    /// For this reason, which names the remedy.
+    pub fn because(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self(cause.into())
+    }
+}
+
 /// Watches a job. Every method has an empty default but [`Observer::checkpoint`].
 pub trait Observer {
     /// A phase begins.
@@ -27,7 +39,7 @@ pub trait Observer {
 
     /// The state after the split, each iteration and each evaluation, to be kept before the job goes on. An
     /// error stops the job; `Ok(false)` stops it in good order.
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String>;
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, NotKept>;
 }
 
 /// Watches nothing.
@@ -35,7 +47,7 @@ pub trait Observer {
 pub struct Quiet;
 
 impl Observer for Quiet {
-    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, String> {
+    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, NotKept> {
         Ok(true)
     }
 }

@@ -4,7 +4,7 @@ use super::asked::Asked;
 use crate::codec::{hex, unhex};
 use crate::engine::columns::{columns_of, taking_part};
 use crate::engine::{Columns, GradientQuestion, ProviderEngine, ProviderRows, Terms};
-use crate::error::{PeerProblem, ServeError};
+use crate::error::{OwnFault, PeerProblem, ServeError, Unfit};
 use crate::house::{Admission, House, Refusal, SMALLEST_BATCH};
 use crate::message::{
     Acceptance, Announcement, Announcements, Command, Contribution, Message, Release,
@@ -127,7 +127,7 @@ impl Provider<'_> {
                 true => provider.choose(&training),
                 false => provider.contribute(&training, &mut masks),
             };
-            let message = message.map_err(|e| ServeError::Refused(e.to_string()))?;
+            let message = message.map_err(Unfit::Scores)?;
             Contribution(message).send(channel)?;
         }
         let split = Split::receive(channel, ())?;
@@ -207,7 +207,7 @@ impl Provider<'_> {
             terms.proposal.value_bits,
             spending,
         )
-        .map_err(ServeError::Refused)?;
+        .map_err(Unfit::Release)?;
         let mut rng = self.randomness.fork("release noise", 0)?;
         let mut make = |receipt| {
             let bytes = offer.release(receipt, &mut rng);
@@ -217,7 +217,7 @@ impl Provider<'_> {
         let bytes = self.house.release(job, charge.clone(), &mut make)?;
         let noisy = offer
             .read(&bytes, rows.labels.len())
-            .map_err(|e| ServeError::House(format!("the stored release is damaged: {e}")))?;
+            .map_err(OwnFault::StoredRelease)?;
         charge.send(channel)?;
         channel.send(Release::TAG, &bytes)?;
         overwrite(&mut rows.grid, *width, columns, &noisy);
@@ -281,11 +281,8 @@ fn roster(proposal: &Proposal) -> Result<Roster, ServeError> {
 fn check_fit(proposal: &Proposal, admission: &Admission) -> Result<(), ServeError> {
     let ours = admission.schema.fingerprint().to_string();
     if proposal.schema != ours {
-        return Err(ServeError::Refused(format!(
-            "the data user's schema has the fingerprint {}, this provider's {ours}; use the same \
-             file",
-            proposal.schema
-        )));
+        let theirs = proposal.schema.clone();
+        return Err(Unfit::Schema { theirs, ours }.into());
     }
     let classes = admission.data.classes().len() as u32;
     if let Some(class) = proposal.positives.iter().find(|class| **class >= classes) {
@@ -303,20 +300,16 @@ fn check_rows(
     let minimum = admission.minimum_batch.max(SMALLEST_BATCH);
     let smallest = order.training.len() / proposal.batches as usize;
     if smallest < minimum {
-        return Err(ServeError::Refused(format!(
-            "a batch would have {smallest} rows of this provider, and at least {minimum} are \
-             demanded; use fewer batches"
-        )));
+        let (rows, least) = (smallest, minimum);
+        return Err(Unfit::Batch { rows, least }.into());
     }
     // A few held-out rows are as telling as a small batch: their histogram, and the difference
     // between gradients with and without them.
     let held_out = order.held_out.len();
     let minimum = admission.minimum_held_out.max(SMALLEST_BATCH);
     if proposal.holdout_permille > 0 && held_out < minimum {
-        return Err(ServeError::Refused(format!(
-            "{held_out} rows of this provider would be held out, and at least {minimum} are \
-             demanded; hold out a larger share, or no rows"
-        )));
+        let (rows, least) = (held_out, minimum);
+        return Err(Unfit::HeldOut { rows, least }.into());
     }
     let labels = admission.data.labels();
     for positive in &proposal.positives {
@@ -326,11 +319,8 @@ fn check_rows(
             .filter(|row| labels[**row] == *positive)
             .count();
         if found == 0 || found == order.training.len() {
-            return Err(ServeError::Refused(format!(
-                "all training rows of this provider are on one side of class {}; it cannot take \
-                 part in this model",
-                admission.data.classes()[*positive as usize]
-            )));
+            let class = admission.data.classes()[*positive as usize].clone();
+            return Err(Unfit::OneSided { class }.into());
         }
     }
     Ok(())

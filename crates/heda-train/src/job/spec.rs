@@ -36,11 +36,23 @@ pub struct Known<'a> {
     pub rows: &'a [usize],
 }
 
+/// No ι was chosen.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct NoIota(Box<dyn std::error::Error + Send + Sync>);
+
+impl NoIota {
+    /// For this reason, which names the remedy.
+    pub fn because(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self(cause.into())
+    }
+}
+
 /// Chooses ι between agreement and release (J5). Asked once a job: what it chose is in the first
 /// checkpoint.
 pub trait IotaChooser: fmt::Debug + Send + Sync {
     /// The split, with its reason in words.
-    fn choose(&self, known: Known<'_>) -> Result<Partition, String>;
+    fn choose(&self, known: Known<'_>) -> Result<Partition, NoIota>;
 }
 
 /// A job, apart from where the providers are.
@@ -138,7 +150,7 @@ impl JobSpec {
                     features: &self.schema.features(),
                     rows,
                 };
-                let chosen = chooser.choose(known).map_err(BadJob::Choice)?;
+                let chosen = chooser.choose(known).map_err(BadJob::from)?;
                 Ok((
                     chosen.encrypted().to_vec(),
                     Some(chosen.reason().to_owned()),

@@ -206,7 +206,7 @@ impl Running<'_> {
         match self.observer.checkpoint(state) {
             Ok(true) => Ok(()),
             Ok(false) => Err(JobError::Interrupted),
-            Err(error) => Err(JobError::Observer(error)),
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -13,7 +13,9 @@ use heda_learn::partition::Partition;
 use heda_learn::schema::Schema;
 use heda_learn::score;
 use heda_train::error::JobError;
-use heda_train::job::{Checkpoint, Choice, IotaChooser, JobSpec, Known, Observer, Outcome, Quiet};
+use heda_train::job::{
+    Checkpoint, Choice, IotaChooser, JobSpec, Known, NoIota, NotKept, Observer, Outcome, Quiet,
+};
 use heda_train::local::{self, Parts};
 use heda_train::proposal::{Engine, JobId, Ranking, Spending};
 use rand_core::Rng;
@@ -113,8 +115,8 @@ struct StopAfter {
 }
 
 impl Observer for StopAfter {
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String> {
-        self.kept = Some(serde_json::to_string(checkpoint).map_err(|e| e.to_string())?);
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, NotKept> {
+        self.kept = Some(serde_json::to_string(checkpoint).map_err(NotKept::because)?);
         self.left -= 1;
         Ok(self.left > 0)
     }
@@ -286,11 +288,11 @@ struct Chooser {
 }
 
 impl IotaChooser for Chooser {
-    fn choose(&self, known: Known<'_>) -> Result<Partition, String> {
+    fn choose(&self, known: Known<'_>) -> Result<Partition, NoIota> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         assert_eq!(known.rows, [60, 80]);
         assert_eq!(known.features.len(), 2);
-        Partition::exactly(known.ranking, self.iota).map_err(|e| e.to_string())
+        Partition::exactly(known.ranking, self.iota).map_err(NoIota::because)
     }
 }
 

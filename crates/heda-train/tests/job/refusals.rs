@@ -8,7 +8,7 @@ use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
 use heda_train::error::JobError;
 use heda_train::job::{
-    self, Checkpoint, Choice, JobSpec, Link, Observer, Outcome, Provider, Quiet,
+    self, Checkpoint, Choice, JobSpec, Link, NotKept, Observer, Outcome, Provider, Quiet,
 };
 use heda_train::local::{self, Parts};
 use heda_train::proposal::{Engine, JobId};
@@ -222,7 +222,7 @@ impl Observer for Warned {
         self.0.push(name.to_owned());
     }
 
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, String> {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, NotKept> {
         Quiet.checkpoint(checkpoint)
     }
 }

@@ -165,6 +165,6 @@ pub(super) fn decrypt_sums(
 }
 
 /// A failure that no message of the peer can cause.
-pub(super) fn own_fault(error: impl std::fmt::Display) -> ServeError {
-    ServeError::House(format!("internal error: {error}"))
+pub(super) fn own_fault(error: impl std::error::Error + Send + Sync + 'static) -> ServeError {
+    ServeError::defect(error)
 }

@@ -185,7 +185,7 @@ impl LookupProvider {
 }
 
 fn internal(error: heda_crypto::lattice::LatticeError) -> ServeError {
-    ServeError::House(error.to_string())
+    ServeError::defect(error)
 }
 
 /// The hidden columns, a batch at a time.

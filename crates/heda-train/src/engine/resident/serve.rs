@@ -44,9 +44,8 @@ impl ResidentProvider {
         masks: Masks,
         randomness: &Randomness,
     ) -> Result<Self, ServeError> {
-        let own = |e: &dyn std::fmt::Display| ServeError::House(e.to_string());
-        let shape = training_shape(terms, 0).map_err(|e| own(&e))?;
-        let count_shape = count_shape(terms).map_err(|e| own(&e))?;
+        let shape = training_shape(terms, 0).map_err(ServeError::defect)?;
+        let count_shape = count_shape(terms).map_err(ServeError::defect)?;
         let mut rng = randomness.fork("transfer keys", 0)?;
         let first = channel.receive(tag::SETUP, SetupFirst::BYTES)?;
         let first = SetupFirst::from_bytes(&first)?;
@@ -131,7 +130,7 @@ impl ProviderEngine for ResidentProvider {
         let masks = self
             .masks
             .stream(GRADIENT_MASK, ask.iteration.into(), sum.owed.len())
-            .map_err(|e| ServeError::House(e.to_string()))?;
+            .map_err(ServeError::defect)?;
         channel.send(tag::PAYLOAD, &sum.send(&shape, &masks))?;
         let (iteration, again) = (ask.iteration + 1, false);
         if iteration < self.iterations {
@@ -177,7 +176,7 @@ impl ProviderEngine for ResidentProvider {
         let masks = self
             .masks
             .stream(COUNTS_MASK, class.into(), owed.len())
-            .map_err(|e| ServeError::House(e.to_string()))?;
+            .map_err(ServeError::defect)?;
         for (owed, mask) in owed.iter_mut().zip(masks.iter()) {
             *owed = owed.wrapping_add(*mask);
         }
