@@ -9,7 +9,9 @@ use heda_blocks::channel::Channel;
 use heda_crypto::masking::Masks;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Charge;
-use heda_learn::data::{Dataset, Feature};
+#[cfg(feature = "paper")]
+use heda_learn::data::Dataset;
+use heda_learn::data::Feature;
 use heda_learn::fixed::{Precision, PrecisionError};
 use heda_learn::gradient::{Batch, Gradient};
 
@@ -77,7 +79,8 @@ impl Party for Joined {
 
 /// A provider's rows of a job, in the job's order.
 pub(crate) struct ProviderRows {
-    /// Training rows as they are, all columns that take part.
+    /// Training rows as they are, all columns that take part: engine `paper` has a grid of its own.
+    #[cfg(feature = "paper")]
     pub(crate) exact: Dataset,
     /// Training rows on the grid: hidden columns as they are, published ones as published.
     pub(crate) grid: Vec<u32>,
@@ -89,6 +92,7 @@ pub(crate) struct ProviderRows {
     pub(crate) held_out_labels: Vec<u32>,
 }
 
+#[cfg(feature = "paper")]
 impl ProviderRows {
     /// How many they are.
     pub(crate) fn part(&self) -> Part {

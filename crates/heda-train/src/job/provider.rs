@@ -175,6 +175,7 @@ impl Provider<'_> {
             labels: training.labels().to_vec(),
             held_out_grid: on_grid(held_out.values(), bits),
             held_out_labels: held_out.labels().to_vec(),
+            #[cfg(feature = "paper")]
             exact: training,
         };
         if let (Some(spending), true) = (&terms.proposal.spending, published.contains(&true)) {
