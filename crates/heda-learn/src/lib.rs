@@ -12,6 +12,7 @@ pub mod onnx;
 pub mod optimise;
 pub mod oracle;
 pub mod partition;
+pub mod private;
 pub mod resident;
 pub mod ring;
 #[cfg(test)]

@@ -57,6 +57,8 @@ pub enum LossKind {
     Logistic,
     /// Linear support vector machine with squared hinge.
     SquaredHinge,
+    /// Logistic regression with derivatives of at most one half: for training under noise.
+    BoundedLogistic,
     /// Least squares on the label; ridge regression together with an L2 penalty.
     Ridge,
 }
@@ -67,6 +69,7 @@ impl LossKind {
         match self {
             Self::Logistic => &Logistic,
             Self::SquaredHinge => &SquaredHinge,
+            Self::BoundedLogistic => &BoundedLogistic,
             Self::Ridge => &Ridge,
         }
     }
@@ -77,6 +80,7 @@ impl fmt::Display for LossKind {
         f.write_str(match self {
             Self::Logistic => "logistic",
             Self::SquaredHinge => "squared-hinge",
+            Self::BoundedLogistic => "bounded-logistic",
             Self::Ridge => "ridge",
         })
     }
@@ -176,6 +180,59 @@ impl Loss for SquaredHinge {
     }
 }
 
+/// The logistic loss, continued as a straight line where a row is on the wrong side: its derivative
+/// lies in [−½, 0] for a positive row and in [0, ½] for another. Replacing a row then changes a sum
+/// of derivatives half as much, so half the noise protects it.
+///
+/// It is convex and its probabilities are right with a link of their own: for a share p > ½ of
+/// positives the best score has p·(1 − σ(z)) = (1 − p)/2, so p = 1/(1 + 2σ(−z)); alike below.
+#[derive(Debug, Clone, Copy)]
+pub struct BoundedLogistic;
+
+impl Loss for BoundedLogistic {
+    fn value(&self, z: f64, positive: bool) -> f64 {
+        let margin = if positive { z } else { -z };
+        if margin >= 0.0 {
+            (-margin).exp().ln_1p()
+        } else {
+            std::f64::consts::LN_2 - 0.5 * margin
+        }
+    }
+
+    fn derivative(&self, z: f64, positive: bool) -> f64 {
+        if positive {
+            -sigmoid(-z).min(0.5)
+        } else {
+            sigmoid(z).min(0.5)
+        }
+    }
+
+    fn curvature(&self) -> f64 {
+        0.25
+    }
+
+    fn steepest(&self, _score: f64) -> f64 {
+        0.5
+    }
+
+    fn is_bounded(&self) -> bool {
+        true
+    }
+
+    fn label_term(&self) -> LabelTerm {
+        LabelTerm::Joint
+    }
+
+    fn threshold(&self) -> f64 {
+        0.0
+    }
+
+    fn probability(&self, z: f64) -> Option<f64> {
+        let twice = 2.0 * sigmoid(-z.abs());
+        Some(if z >= 0.0 { 1.0 } else { twice } / (1.0 + twice))
+    }
+}
+
 /// ½(z − y)² with y in {0, 1}, so the score estimates the share of positives.
 #[derive(Debug, Clone, Copy)]
 pub struct Ridge;
@@ -218,7 +275,12 @@ impl Loss for Ridge {
 mod tests {
     use super::*;
 
-    const ALL: [LossKind; 3] = [LossKind::Logistic, LossKind::SquaredHinge, LossKind::Ridge];
+    const ALL: [LossKind; 4] = [
+        LossKind::Logistic,
+        LossKind::SquaredHinge,
+        LossKind::BoundedLogistic,
+        LossKind::Ridge,
+    ];
     const SCORES: [f64; 9] = [-800.0, -30.0, -2.5, -1.0, 0.0, 0.3, 1.0, 30.0, 800.0];
 
     fn cases() -> impl Iterator<Item = (&'static dyn Loss, f64, bool)> {
@@ -260,6 +322,18 @@ mod tests {
         }
         let apart = |z: f64| SquaredHinge.derivative(z, false) - SquaredHinge.derivative(z, true);
         assert_ne!(apart(0.0), apart(5.0), "squared hinge does not separate");
+    }
+
+    /// The score that is best for a share p of positives has probability p.
+    #[test]
+    fn probabilities_are_right_at_the_best_score() {
+        for loss in [LossKind::Logistic, LossKind::BoundedLogistic].map(LossKind::loss) {
+            for z in [-6.0, -1.0, -0.1, 0.0, 0.2, 3.0] {
+                let p = loss.probability(z).unwrap();
+                let slope = p * loss.derivative(z, true) + (1.0 - p) * loss.derivative(z, false);
+                assert!(slope.abs() < 1e-12, "{loss:?} at {z}: {slope}");
+            }
+        }
     }
 
     #[test]

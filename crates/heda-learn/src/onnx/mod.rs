@@ -6,7 +6,7 @@
 //! the schema, a one-hot level as 0 or 1. Values outside the schema's bounds are clipped.
 //!
 //! **Outputs.** `scores` \[N, K\], K = 1 for two classes and otherwise the number of classes;
-//! `probabilities` of the same shape for logistic regression (of the second class if K = 1,
+//! `probabilities` of the same shape for both logistic losses (of the second class if K = 1,
 //! otherwise divided by their sum); `class` \[N\], an index into the metadata's `classes`.
 //!
 //! The graph scales as the schema does and uses the scaled coefficients, because original units
@@ -67,7 +67,7 @@ fn graph(model: &Model) -> Message {
     }
     graph.message(11, &proto::value("rows", Element::Float, &[width]));
     graph.message(12, &proto::value("scores", Element::Float, &[outputs]));
-    if is_logistic(model) {
+    if has_probabilities(model) {
         graph.message(
             12,
             &proto::value("probabilities", Element::Float, &[outputs]),
@@ -77,8 +77,26 @@ fn graph(model: &Model) -> Message {
     graph
 }
 
-fn is_logistic(model: &Model) -> bool {
-    model.loss() == LossKind::Logistic
+fn has_probabilities(model: &Model) -> bool {
+    model.loss().loss().probability(0.0).is_some()
+}
+
+/// From `scores` to the tensor `output`: one probability a score.
+fn link(loss: LossKind, output: &str) -> Vec<Node> {
+    match loss {
+        // 1/(1 + t) above nought and t/(1 + t) below, with t = 2σ(−|z|).
+        LossKind::BoundedLogistic => vec![
+            Node::new("Abs", &["scores"], "distance"),
+            Node::new("Neg", &["distance"], "inverse"),
+            Node::new("Sigmoid", &["inverse"], "smaller"),
+            Node::new("Add", &["smaller", "smaller"], "twice"),
+            Node::new("Add", &["twice", "one"], "whole"),
+            Node::new("Less", &["scores", "zero"], "below"),
+            Node::new("Where", &["below", "twice", "one"], "part"),
+            Node::new("Div", &["part", "whole"], output),
+        ],
+        _ => vec![Node::new("Sigmoid", &["scores"], output)],
+    }
 }
 
 fn nodes(model: &Model) -> Vec<Node> {
@@ -90,13 +108,15 @@ fn nodes(model: &Model) -> Vec<Node> {
         Node::new("Add", &["products", "biases"], "scores"),
     ];
     let several = model.classifiers().len() > 1;
-    match (is_logistic(model), several) {
-        (true, false) => nodes.push(Node::new("Sigmoid", &["scores"], "probabilities")),
-        (true, true) => nodes.extend([
-            Node::new("Sigmoid", &["scores"], "separate"),
-            Node::new("ReduceSum", &["separate", "second_axis"], "sum").with("keepdims", 1),
-            Node::new("Div", &["separate", "sum"], "probabilities"),
-        ]),
+    match (has_probabilities(model), several) {
+        (true, false) => nodes.extend(link(model.loss(), "probabilities")),
+        (true, true) => {
+            nodes.extend(link(model.loss(), "separate"));
+            nodes.extend([
+                Node::new("ReduceSum", &["separate", "second_axis"], "sum").with("keepdims", 1),
+                Node::new("Div", &["separate", "sum"], "probabilities"),
+            ]);
+        }
         (false, _) => {}
     }
     match several {
@@ -189,6 +209,7 @@ mod tests {
             (Bundle::Bcwd, LossKind::Logistic),
             (Bundle::Crx, LossKind::SquaredHinge),
             (Bundle::Car, LossKind::Ridge),
+            (Bundle::Adult, LossKind::BoundedLogistic),
         ] {
             let model = model(bundle, loss);
             let file = fields(&export(&model));
@@ -199,14 +220,18 @@ mod tests {
             assert_eq!(count(5), constants(&model).len());
             assert_eq!(count(1), nodes(&model).len());
             assert_eq!(count(11), 1);
-            assert_eq!(count(12), 2 + usize::from(is_logistic(&model)));
+            assert_eq!(count(12), 2 + usize::from(has_probabilities(&model)));
         }
     }
 
     #[test]
     fn every_input_of_a_node_is_made_before_it() {
         for bundle in Bundle::ALL {
-            for loss in [LossKind::Logistic, LossKind::SquaredHinge] {
+            for loss in [
+                LossKind::Logistic,
+                LossKind::BoundedLogistic,
+                LossKind::SquaredHinge,
+            ] {
                 let model = model(bundle, loss);
                 let mut known: Vec<String> =
                     constants(&model).iter().map(|t| t.name.clone()).collect();

@@ -9,6 +9,7 @@
 //! The objective is the mean loss over all rows plus l2/2·‖w‖², where w are all coefficients but
 //! the bias, which comes first and is never penalised. One gradient is one iteration.
 
+mod averaged;
 mod descent;
 mod lbfgs;
 mod nesterov;
@@ -19,6 +20,7 @@ mod tests;
 pub use settings::{Method, Settings, SettingsError, safe_rate};
 
 use crate::gradient::{Batch, Gradient, GradientSource};
+use averaged::Averaged;
 use descent::Descent;
 use lbfgs::Lbfgs;
 use nesterov::Nesterov;
@@ -101,7 +103,7 @@ pub enum RunError<E: std::error::Error + 'static> {
     Optimise(#[from] OptimiseError),
 }
 
-/// What the three methods have in common. `step` gets the gradient of the objective at `point`.
+/// What the methods have in common. `step` gets the gradient of the objective at `point`.
 trait Steps {
     fn point(&self) -> &[f64];
     fn solution(&self) -> &[f64];
@@ -114,6 +116,7 @@ trait Steps {
 enum State {
     Descent(Descent),
     Nesterov(Nesterov),
+    Averaged(Averaged),
     Lbfgs(Lbfgs),
 }
 
@@ -127,6 +130,12 @@ impl State {
                 ..
             } => Self::Descent(Descent::new(dimension, rate, minimum_rate, decay)),
             Method::Nesterov { rate, .. } => Self::Nesterov(Nesterov::new(dimension, rate)),
+            Method::Averaged {
+                rate,
+                momentum,
+                radius,
+                from,
+            } => Self::Averaged(Averaged::new(dimension, rate, momentum, radius, from)),
             Method::Lbfgs { memory } => Self::Lbfgs(Lbfgs::new(dimension, memory)),
         }
     }
@@ -135,6 +144,7 @@ impl State {
         match self {
             Self::Descent(state) => state,
             Self::Nesterov(state) => state,
+            Self::Averaged(state) => state,
             Self::Lbfgs(state) => state,
         }
     }
@@ -143,6 +153,7 @@ impl State {
         match self {
             Self::Descent(state) => state,
             Self::Nesterov(state) => state,
+            Self::Averaged(state) => state,
             Self::Lbfgs(state) => state,
         }
     }

@@ -40,6 +40,19 @@ pub enum Method {
         #[serde(default = "one")]
         batches: usize,
     },
+    /// Steps with constant momentum inside a ball, and the mean of the last points as the result:
+    /// for gradients with noise of known size, where no later gradient is better than an earlier
+    /// one and a line search would follow the noise.
+    Averaged {
+        /// The learning rate.
+        rate: f64,
+        /// Which part of the last movement is added to the next, below 1.
+        momentum: f64,
+        /// The length that coefficients must not exceed, bias included.
+        radius: f64,
+        /// The first iteration, from 0, whose result counts in the mean.
+        from: u32,
+    },
     /// Limited-memory BFGS (Nocedal and Wright, "Numerical optimization", chapter 7), with a line
     /// search on slopes instead of values. Always on all rows.
     Lbfgs {
@@ -62,7 +75,7 @@ impl Method {
     pub fn batches(&self) -> usize {
         match *self {
             Self::Descent { batches, .. } | Self::Nesterov { batches, .. } => batches,
-            Self::Lbfgs { .. } => 1,
+            Self::Lbfgs { .. } | Self::Averaged { .. } => 1,
         }
     }
 }
@@ -101,6 +114,9 @@ pub enum SettingsError {
     /// No memory, or too much.
     #[error("a memory of {0} pairs: choose between 1 and 100")]
     Memory(usize),
+    /// A momentum that would never end, or none at all.
+    #[error("momentum {0}: choose a number from 0 to below 1")]
+    Momentum(f64),
     /// No iterations.
     #[error("0 iterations train nothing: choose at least 1")]
     Iterations,
@@ -131,6 +147,18 @@ impl Settings {
                 not_negative.extend([("minimum_rate", minimum_rate), ("decay", decay)]);
             }
             Method::Nesterov { rate, .. } => check_rate(rate)?,
+            Method::Averaged {
+                rate,
+                momentum,
+                radius,
+                ..
+            } => {
+                check_rate(rate)?;
+                check_rate(radius)?;
+                if !(0.0..1.0).contains(&momentum) {
+                    return Err(SettingsError::Momentum(momentum));
+                }
+            }
             Method::Lbfgs { memory } if !(1..=MOST_MEMORY).contains(&memory) => {
                 return Err(SettingsError::Memory(memory));
             }

@@ -54,6 +54,16 @@ impl TryFrom<Unchecked> for Resolution {
 }
 
 impl Resolution {
+    /// For private training, where noise is larger than what a finer cut would gain: values to
+    /// 2^−10, two digits a weight, tables of 64, one bit a derivative, scores within ±16.
+    pub const PRIVATE: Self = Self {
+        value_bits: 10,
+        digits: 2,
+        index_bits: 6,
+        code_bits: 1,
+        bound_bits: 4,
+    };
+
     /// Values on a grid of 2^−`value_bits`, weights of `digits` digits of five bits, table indices
     /// of `index_bits`, derivatives of `code_bits`, and scores within ±2^`bound_bits`.
     pub fn new(

@@ -24,6 +24,7 @@ impl CodeTable {
         let most = (1u32 << resolution.code_bits()) - 1;
         let (span, zeros) = match loss {
             LossKind::Logistic => (1.0, [0, most]),
+            LossKind::BoundedLogistic => (0.5, [0, most]),
             LossKind::SquaredHinge => (loss.loss().steepest(resolution.bound()), [0, most]),
             LossKind::Ridge => {
                 // Half of the codes on each side; with one bit the upper side has none.
@@ -91,7 +92,12 @@ mod tests {
 
     #[test]
     fn codes_stand_for_the_derivative_within_a_step_of_the_table() {
-        for loss in [LossKind::Logistic, LossKind::SquaredHinge, LossKind::Ridge] {
+        for loss in [
+            LossKind::Logistic,
+            LossKind::BoundedLogistic,
+            LossKind::SquaredHinge,
+            LossKind::Ridge,
+        ] {
             for (k, b) in [(6, 2), (8, 8), (8, 12)] {
                 let resolution = Resolution::new(10, 2, k, b, 3).unwrap();
                 let table = CodeTable::new(loss, resolution);

@@ -1,0 +1,312 @@
+//! The claims of the module: lengths, sensitivity, costs, and that it learns.
+
+use super::*;
+use crate::bundled::{Bundle, Coding};
+use crate::data::Dataset;
+use crate::fixed::Position;
+use crate::loss::LossKind;
+use crate::optimise::Optimiser;
+use crate::resident::RowCoins;
+use crate::schema::Schema;
+use crate::split::Split;
+use chacha20::ChaCha8Rng;
+use heda_dp::epsilon::Epsilon;
+use heda_dp::gaussian::{Variance, sample};
+use heda_dp::gdp::{Cost, Delta};
+use proptest::prelude::*;
+use rand_core::{Rng, SeedableRng};
+use std::num::NonZeroU32;
+use std::ops::ControlFlow;
+
+fn epsilon(text: &str) -> Epsilon {
+    text.parse().unwrap()
+}
+
+fn delta() -> Delta {
+    Delta::new(1e-5).unwrap()
+}
+
+fn schema() -> Schema {
+    let text = r#"
+        format = 1
+        name = "small"
+        [label]
+        column = "y"
+        classes = ["no", "yes"]
+        positive = "yes"
+        [[column]]
+        name = "age"
+        kind = "numeric"
+        bounds = [0, 100]
+        typical = { mean = 40, deviation = 10 }
+        [[column]]
+        name = "size"
+        kind = "numeric"
+        bounds = [-2, 2]
+        [[column]]
+        name = "grade"
+        kind = "ordinal"
+        levels = ["a", "b", "c"]
+        [[column]]
+        name = "town"
+        kind = "categorical"
+        levels = ["x", "y", "z", "w"]
+        coding = "onehot"
+    "#;
+    Schema::parse(text, "small.toml").unwrap()
+}
+
+fn dataset(values: Vec<f64>) -> Dataset {
+    let schema = schema();
+    let rows = values.len() / schema.width();
+    let labels = (0..rows as u32).map(|row| row % 2).collect();
+    Dataset::new(schema.features(), values, labels, schema.label().classes()).unwrap()
+}
+
+#[test]
+fn values_count_in_deviations_from_what_is_typical() {
+    let encoding = PrivateEncoding::new(&schema());
+    // Age 47, the middle of the size, grade c, town y: 0.7·√4 = 1.4 divides them all.
+    let data = dataset(vec![0.47, 0.5, 1.0, 0.0, 1.0, 0.0, 0.0]);
+    let rows = encoding.rows(&data, 1).unwrap();
+    let grade = 1.0 / (2.0f64 / 3.0).sqrt();
+    let expected = [0.4, 0.7 / 1.4, 0.0, grade / 1.4, -0.25 / 1.4, 0.75 / 1.4];
+    for (column, value) in expected.iter().enumerate() {
+        let found = f64::from(rows.score(0)[column]) / f64::from(ONE);
+        assert!((found - value).abs() < 1e-3, "column {column}: {found}");
+    }
+    // Three deviations are the most; such a row is cut for its score and for its payload.
+    let far = encoding.rows(&dataset(vec![1.0; 7]), 1);
+    assert!(far.is_ok());
+    assert!(!rows.is_positive(0));
+}
+
+#[test]
+fn coefficients_in_either_coordinates_give_the_same_scores() {
+    let encoding = PrivateEncoding::new(&schema());
+    let beta = [0.3, -0.7, 1.1, 0.2, 0.5, -0.4, 0.9, -1.3];
+    let plain = encoding.coefficients(&beta);
+    for values in [
+        [0.45, 0.5, 0.5, 1.0, 0.0, 0.0, 0.0],
+        [0.3, 0.4, 0.0, 0.0, 0.0, 0.0, 1.0],
+    ] {
+        let rows = encoding.rows(&dataset(values.to_vec()), 1).unwrap();
+        let terms = rows.score(0).iter().zip(beta);
+        let trained: f64 = terms.map(|(&x, b)| f64::from(x) / 1024.0 * b).sum();
+        let terms = values.iter().zip(&plain[1..]);
+        let stored = plain[0] + terms.map(|(x, b)| x * b).sum::<f64>();
+        assert!((trained - stored).abs() < 5e-3, "{trained} {stored}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_row_of_the_schema_is_longer_than_the_noise_allows_for(
+        values in proptest::collection::vec(0.0..=1.0f64, 7..=7),
+    ) {
+        let rows = PrivateEncoding::new(&schema()).rows(&dataset(values), 1).unwrap();
+        let squared = |row: &[i32]| row.iter().map(|v| i64::from(*v).pow(2)).sum::<i64>();
+        prop_assert!(squared(rows.payload(0)) <= i64::from(PAYLOAD_LENGTH).pow(2));
+        prop_assert!(squared(rows.score(0)) <= i64::from(SCORE_LENGTH).pow(2));
+    }
+
+    /// Whatever a data user chooses for each row, one replaced row moves the sum no further than
+    /// the noise was measured for.
+    #[test]
+    fn replacing_a_row_moves_any_choice_of_codes_by_no_more_than_the_sensitivity(
+        old in proptest::collection::vec(0.0..=1.0f64, 7..=7),
+        new in proptest::collection::vec(0.0..=1.0f64, 7..=7),
+        codes in proptest::bool::ANY,
+        labels in proptest::array::uniform2(proptest::bool::ANY),
+    ) {
+        let encoding = PrivateEncoding::new(&schema());
+        let plan = PrivatePlan::new(100, encoding.width(), epsilon("1"), delta()).unwrap();
+        let table = crate::resident::CodeTable::new(plan.loss(), PrivatePlan::resolution());
+        let part = |values: &[f64], positive: bool| -> Vec<i64> {
+            let rows = encoding.rows(&dataset(values.to_vec()), 1).unwrap();
+            let weight = i64::from(codes) - i64::from(table.zero(positive));
+            rows.payload(0).iter().map(|&v| weight * i64::from(v)).collect()
+        };
+        let (before, after) = (part(&old, labels[0]), part(&new, labels[1]));
+        let moved: i64 = before.iter().zip(&after).map(|(a, b)| (a - b).pow(2)).sum();
+        prop_assert!(moved as u64 <= SENSITIVITY_SQUARED);
+    }
+}
+
+#[test]
+fn rows_that_are_too_long_are_not_taken() {
+    let mut rows = PrivateRows::empty(2);
+    rows.push(&[ONE, ONE], &[0, -ONE], true).unwrap();
+    for (score, payload) in [
+        ([SCORE_LENGTH, 1], [0, 0]),
+        ([0, 0], [ONE, 1]),
+        ([i32::MIN + 1, 0], [0, 0]),
+    ] {
+        let refused = rows.push(&score, &payload, true).unwrap_err();
+        assert_eq!(refused, RowsError::TooLong { row: 1 });
+    }
+    assert!(matches!(
+        rows.push(&[0], &[0, 0], true),
+        Err(RowsError::Width { .. })
+    ));
+    assert_eq!(rows.rows(), 1);
+}
+
+#[test]
+fn a_plan_never_costs_more_than_was_asked_for_and_hardly_less() {
+    for text in ["0.01", "0.1", "1", "2", "10"] {
+        for (rows, width) in [(50, 3), (559, 10), (26_000, 108), (1_000_000, 500)] {
+            let delta = Delta::default_for(rows);
+            let plan = PrivatePlan::new(rows, width, epsilon(text), delta).unwrap();
+            let allowed = Cost::for_guarantee(epsilon(text), delta);
+            assert!(plan.cost() <= allowed);
+            assert!(plan.cost().squared() > 0.999 * allowed.squared());
+            let spent = plan.cost().epsilon(delta).unwrap();
+            assert!(spent <= epsilon(text), "{spent}");
+            plan.settings().validate().unwrap();
+        }
+    }
+}
+
+#[test]
+fn plans_that_make_no_sense_are_refused() {
+    let plan = |rows, width, delta: f64| {
+        PrivatePlan::new(rows, width, epsilon("1"), Delta::new(delta).unwrap())
+    };
+    assert_eq!(plan(0, 5, 1e-5), Err(PlanError::Empty));
+    assert_eq!(plan(5, 0, 1e-5), Err(PlanError::Empty));
+    assert!(matches!(plan(1_000, 5, 0.01), Err(PlanError::Delta(_))));
+    let tiny = Delta::new(1e-300).unwrap();
+    let silent = PrivatePlan::new(100, 5, epsilon("0.000000001"), tiny);
+    assert!(matches!(silent, Err(PlanError::TooSmall(_))));
+}
+
+#[test]
+fn the_shares_that_a_provider_counts_on_reach_the_noise() {
+    let whole = Variance::new(1_000_003).unwrap();
+    for providers in [1u32, 2, 3, 7] {
+        for trusted in 0..providers {
+            let share = share_of(whole, NonZeroU32::new(providers).unwrap(), trusted);
+            assert!(share.get() * u64::from(trusted + 1) >= whole.get());
+            assert!(share.get() * u64::from(trusted) < whole.get());
+        }
+    }
+    let alone = share_of(whole, NonZeroU32::new(2).unwrap(), 9);
+    assert_eq!(alone.get(), 500_002);
+}
+
+#[test]
+fn no_weights_take_a_score_out_of_the_table() {
+    let resolution = PrivatePlan::resolution();
+    for beta in [
+        vec![1e9, -1e9, 3.0],
+        vec![f64::NAN, f64::INFINITY, 1.0],
+        vec![f64::MAX; 200],
+        vec![0.7; 108],
+        vec![PrivatePlan::radius(), 0.0],
+    ] {
+        let weights = PrivatePlan::weights(&beta);
+        let squared: i64 = weights.columns.iter().map(|w| w * w).sum();
+        let longest = (squared as f64).sqrt() * f64::from(SCORE_LENGTH);
+        assert!(longest <= resolution.score_limit() as f64, "{beta:?}");
+        assert!((0..beta.len()).all(|c| weights.digits(c, resolution).all(|d| d < 32)));
+    }
+    assert_eq!(PrivatePlan::weights(&[1.0, -0.5]).columns, [32, -16]);
+}
+
+fn coins(seed: u64) -> impl FnMut(Position) -> RowCoins {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    move |_| RowCoins {
+        mask: rng.next_u32(),
+        coin: rng.next_u32(),
+    }
+}
+
+fn silence(_: u32, width: usize) -> Vec<i64> {
+    vec![0; width]
+}
+
+#[test]
+fn sums_are_those_without_noise_plus_the_noise_and_right_in_the_mean() {
+    let (data, _) = Bundle::Bcwd.table(Coding::Natural).unwrap();
+    let encoding = PrivateEncoding::new(&Bundle::Bcwd.schema(Coding::Natural));
+    let rows = [encoding.rows(&data, 1).unwrap()];
+    let plan = PrivatePlan::new(699, encoding.width(), epsilon("1"), delta()).unwrap();
+    let beta: Vec<f64> = (0..encoding.width())
+        .map(|c| 0.25 * c as f64 - 1.0)
+        .collect();
+    let quiet = PrivateSource::new(&plan, &rows, coins(1), silence).whole_sums(&beta);
+    let steady = |iteration: u32, width: usize| vec![i64::from(iteration) + 7; width];
+    let noisy = PrivateSource::new(&plan, &rows, coins(1), steady).whole_sums(&beta);
+    assert!(quiet.iter().zip(&noisy).all(|(a, b)| a + 7 == *b));
+
+    let mut source = PrivateSource::new(&plan, &rows, coins(2), silence);
+    let times = 400;
+    let mut mean = vec![0.0; beta.len()];
+    for _ in 0..times {
+        let sums = source.whole_sums(&beta);
+        let real = source.real(&sums);
+        mean.iter_mut()
+            .zip(real)
+            .for_each(|(m, r)| *m += r / f64::from(times));
+    }
+    let loss = LossKind::BoundedLogistic.loss();
+    let mut exact = vec![0.0; beta.len()];
+    for row in 0..rows[0].rows() {
+        let terms = rows[0].score(row).iter().zip(&beta);
+        let z: f64 = terms.map(|(&x, b)| f64::from(x) / 1024.0 * b).sum();
+        let slope = loss.derivative(z, rows[0].is_positive(row));
+        let payload = rows[0].payload(row).iter();
+        exact
+            .iter_mut()
+            .zip(payload)
+            .for_each(|(e, &x)| *e += slope * f64::from(x) / 1024.0);
+    }
+    // A coin of one half a row is off by 13 in sum and by 0.7 in the mean of 400, at most; the
+    // table of 64 nodes bends a little.
+    for (mean, exact) in mean.iter().zip(&exact) {
+        assert!((mean - exact).abs() < 3.0, "{mean} for {exact}");
+    }
+}
+
+/// Trains on one split as three providers would, and gives the accuracy on held-out rows.
+fn accuracy(bundle: Bundle, asked: &str, split: u64) -> f64 {
+    let (data, _) = bundle.table(Coding::Natural).unwrap();
+    let encoding = PrivateEncoding::new(&bundle.schema(Coding::Natural));
+    let split = Split::seeded(data.rows(), 0.2, 1, split);
+    let train = data.select_rows(&split.train);
+    let rows = [encoding.rows(&train, 1).unwrap()];
+    let count = train.rows() as u64;
+    let plan = PrivatePlan::new(count, encoding.width(), epsilon(asked), delta()).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let noise = move |_: u32, width: usize| {
+        let draw = |_| sample(plan.variance(), &mut rng);
+        (0..width).map(draw).collect()
+    };
+    let plan = PrivatePlan::new(count, encoding.width(), epsilon(asked), delta()).unwrap();
+    let mut source = PrivateSource::new(&plan, &rows, coins(4), noise);
+    let mut optimiser = Optimiser::new(plan.settings(), encoding.width()).unwrap();
+    optimiser
+        .run(&mut source, |_| ControlFlow::Continue(()))
+        .unwrap();
+    assert_eq!(optimiser.iterations(), plan.gradients());
+    let beta = encoding.coefficients(optimiser.beta());
+    let test = data.select_rows(&split.test);
+    let right = (0..test.rows()).filter(|&row| {
+        let terms = test.row(row).iter().zip(&beta[1..]);
+        let z = beta[0] + terms.map(|(x, b)| x * b).sum::<f64>();
+        (z > 0.0) == (test.labels()[row] == 1)
+    });
+    right.count() as f64 / test.rows() as f64
+}
+
+#[test]
+fn it_learns_at_epsilon_one_and_hardly_at_a_hundredth() {
+    let mean = |asked: &str| {
+        let runs = (0..8).map(|split| accuracy(Bundle::Bcwd, asked, split));
+        runs.sum::<f64>() / 8.0
+    };
+    let (usual, tiny) = (mean("1"), mean("0.01"));
+    assert!(usual > 0.94, "{usual}");
+    assert!(tiny < usual - 0.05, "{tiny} against {usual}");
+}
