@@ -269,7 +269,7 @@ fn proposals_and_splits_that_break_the_rules_leave_no_trace_but_their_refusal() 
     let cases: [(Change, &str); 8] = [
         (
             |p| p.version += 1,
-            "speaks protocol version 2, this provider 1",
+            "speaks protocol version 3, this provider 2",
         ),
         (|p| p.schema = "0".repeat(64), "the schemas differ"),
         (
