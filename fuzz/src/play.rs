@@ -4,9 +4,9 @@ use ed25519_dalek::SigningKey;
 use heda_blocks::channel::{Channel, Recorded, Wire, WireError};
 use heda_crypto::random::Randomness;
 use heda_learn::data::Dataset;
-use heda_learn::fixed::Precision;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::Settings;
+use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::score::Method;
 use heda_train::engine::Engine;
@@ -146,7 +146,7 @@ fn spec(engine: Engine, ranking: Ranking, schema: &Arc<Schema>) -> JobSpec {
         positives: vec![1],
         engine,
         loss: LossKind::Logistic,
-        precision: Precision::default(),
+        resolution: Resolution::default(),
         settings: Settings {
             max_iterations: 1,
             ..Settings::lbfgs(0.01)

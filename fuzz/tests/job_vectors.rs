@@ -188,11 +188,6 @@ fn compare(engine: Engine, wrong: fn(&Play) -> Vec<Refusal>, expected: usize) {
 }
 
 #[test]
-fn every_message_of_engine_lookup_is_that_of_the_file() {
-    compare(Engine::Lookup, refusals, 231);
-}
-
-#[test]
 fn every_message_of_engine_resident_is_that_of_the_file() {
     compare(Engine::Resident, refusals, 141);
 }

@@ -249,13 +249,6 @@ impl std::fmt::Debug for Channel {
     }
 }
 
-/// Two ends of a wire in memory, for tests that look at raw messages.
-#[cfg(test)]
-pub(crate) fn memory_wires(patience: Duration) -> (Box<dyn Wire>, Box<dyn Wire>) {
-    let (a, b) = MemoryWire::pair(patience);
-    (Box::new(a), Box::new(b))
-}
-
 /// A wire within one process.
 struct MemoryWire {
     outgoing: Sender<Vec<u8>>,

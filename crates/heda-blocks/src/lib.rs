@@ -1,8 +1,6 @@
-//! What two parties talk over, and the building block that engine `lookup` needs.
+//! What two parties talk over.
 //!
-//! [`channel`] carries tagged, bounded, counted messages; [`lookup`] reads a table of one party at
-//! a secret index of the other; [`stop`] says why a party stops.
+//! [`channel`] carries tagged, bounded, counted messages; [`stop`] says why a party stops.
 
 pub mod channel;
-pub mod lookup;
 pub mod stop;

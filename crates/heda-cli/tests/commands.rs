@@ -63,7 +63,7 @@ fn the_demo_trains_under_encryption_and_a_seed_repeats_it() {
     let (first, model) = run("first");
     assert_eq!(
         (&first["engine"], &first["seeded"]),
-        (&"lookup".into(), &true.into())
+        (&"resident".into(), &true.into())
     );
     assert_eq!(
         first["rows"].as_u64().unwrap() + first["held_out"].as_u64().unwrap(),

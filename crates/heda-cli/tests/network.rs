@@ -5,9 +5,9 @@
 mod parties;
 
 use heda_crypto::random::Randomness;
-use heda_learn::fixed::Precision;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
+use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::table::TableReader;
 use heda_train::job::{Choice, JobSpec, Quiet};
@@ -54,9 +54,9 @@ fn in_process() -> Vec<f64> {
         dataset: "biopsies".into(),
         schema: Arc::clone(&schema),
         positives: vec![1],
-        engine: Engine::Lookup,
+        engine: Engine::Resident,
         loss: LossKind::Logistic,
-        precision: Precision::default(),
+        resolution: Resolution::default(),
         settings: Settings {
             method: Method::Lbfgs { memory: 10 },
             l2: 0.01,

@@ -4,9 +4,7 @@
 //! is where such generators come from.
 
 pub mod bits;
-pub mod lattice;
 pub mod masking;
-pub mod ot;
 pub mod random;
 pub mod transfer;
 pub mod vole;

@@ -32,8 +32,8 @@ pub const LEAVES: usize = 1 << DIGIT_BITS;
 /// Words are at most so wide.
 pub const MOST_BITS: u32 = 32;
 
-/// Bytes of every leaf's stream that are made together: 32 leaves fill half of the nearest cache.
-const BLOCK_BYTES: usize = 512;
+/// Bytes of every leaf's stream that are made together: what the widest instructions encrypt at once.
+const BLOCK_BYTES: usize = 1024;
 const CIPHER_BLOCKS: usize = BLOCK_BYTES / 16;
 
 /// The leaves of a tree: 128-bit keys, each for one stream.
@@ -157,21 +157,19 @@ impl<L: Lane> Sums<L> {
         sums
     }
 
-    /// Adds neighbours bit by bit: before round j, place n holds the sum over the leaves whose
-    /// number begins with n above bit j; odd places are those with bit j set.
+    /// Adds neighbours bit by bit: before round j, each place that is a multiple of 2^j holds the sum
+    /// over the leaves from there to the next such place; every second one has bit j set.
     fn halve(&mut self, words: &mut [L], per_block: usize, rows: std::ops::Range<usize>) {
         let count = rows.len();
         for (bit, sum) in self.bits.iter_mut().enumerate() {
             let sum = &mut sum[rows.clone()];
-            for pair in 0..LEAVES >> (bit + 1) {
-                let odd = (2 * pair + 1) * per_block;
+            for even in (0..LEAVES).step_by(2 << bit) {
+                let odd = (even + (1 << bit)) * per_block;
                 let (low, high) = words.split_at_mut(odd);
-                let odd = &high[..count];
-                add(sum, odd);
-                add(&mut low[2 * pair * per_block..][..count], odd);
-                if pair > 0 {
-                    let even = 2 * pair * per_block;
-                    words.copy_within(even..even + count, pair * per_block);
+                let even = &mut low[even * per_block..][..count];
+                for ((sum, even), &odd) in sum.iter_mut().zip(even).zip(&high[..count]) {
+                    *sum = sum.plus(odd);
+                    *even = even.plus(odd);
                 }
             }
         }

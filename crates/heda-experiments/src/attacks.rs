@@ -1,22 +1,20 @@
-//! Attacks on transcripts of real runs: what succeeds against engine `paper`, and what is left of
-//! it against the default engine.
+//! Attacks on transcripts of real runs of engine `paper`. Engine `resident` sends no ciphertext that
+//! could be compared; what cheats can do to it is in its tests.
 
 use super::sheet::{Sheet, SheetLayout};
 use super::training::KEY_BITS;
 use super::{Options, data_set};
 use heda::failure::{Failure, Kind};
 use heda::local_job::{LocalJob, Rest};
-use heda_crypto::lattice::SecretKey;
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
-use heda_learn::fixed::Precision;
 use heda_learn::gradient::{Batch, GradientSource};
 use heda_learn::optimise::{self, Settings};
+use heda_learn::resident::Resolution;
 use heda_learn::score::Method;
 use heda_paper::algorithm5::{ClearPaper, Column, Limits, PaperRows, Plan, local};
 use heda_paper::attacks::{Recording, cells_from_dictionaries, row_from_gradient};
-use heda_train::attacks::nearest_encryptions;
 use heda_train::job::Quiet;
 use heda_train::proposal::Engine;
 use rand_core::Rng;
@@ -52,11 +50,8 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     for bundle in Bundle::ALL {
         let most = if options.quick { QUICK_ROWS } else { MOST_ROWS };
         let data = data_set(bundle, Coding::Paper, Some(most), seed)?;
-        for engine in [Engine::Paper, Engine::Lookup] {
-            let against = format!("engine {engine}");
-            let key = key("dictionary", &against, bundle.name(), data.rows());
-            sheet.complete(seed, &key, || dictionary(engine, bundle, &data, seed))?;
-        }
+        let key = key("dictionary", "engine paper", bundle.name(), data.rows());
+        sheet.complete(seed, &key, || dictionary(bundle, &data, seed))?;
     }
     for (against, common) in [
         ("engine paper with common blinding", true),
@@ -80,7 +75,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let data = data_set(Bundle::Bcwd, Coding::Paper, Some(QUICK_ROWS), seed)?;
     let named = |against: &str| key("gradient of one row", against, "bcwd", data.rows());
     sheet.complete(seed, &named("gradients as printed"), || one_row(&data))?;
-    for engine in [Engine::Paper, Engine::Lookup] {
+    for engine in [Engine::Paper, Engine::Resident] {
         sheet.complete(seed, &named(&format!("engine {engine}")), || {
             one_row_job(engine, &data, seed)
         })?;
@@ -130,58 +125,21 @@ fn job(engine: Engine, bundle: Bundle, batches: usize, seed: u64) -> LocalJob {
 }
 
 /// The data user compares what it received with encryptions of all possible values.
-fn dictionary(
-    engine: Engine,
-    bundle: Bundle,
-    data: &Dataset,
-    seed: u64,
-) -> Result<Vec<String>, Failure> {
-    let batches = match engine {
-        Engine::Paper => (data.rows() / 32).max(1),
-        Engine::Lookup | Engine::Resident => 1,
-    };
-    let job = job(engine, bundle, batches, seed);
-    let recorded = job.recorded(data)?;
+fn dictionary(bundle: Bundle, data: &Dataset, seed: u64) -> Result<Vec<String>, Failure> {
+    let batches = (data.rows() / 32).max(1);
+    let recorded = job(Engine::Paper, bundle, batches, seed).recorded(data)?;
     let rows = &recorded.training[0];
     let view = &recorded.run.outcome.providers[0].view;
-    let bits = Precision::default().value_bits();
+    let bits = Resolution::default().value_bits();
     // What the provider put under encryption, row by row: the job's grid.
     let grid: Vec<u32> = rows
         .values()
         .iter()
         .map(|value| (value * f64::from(1u32 << bits)).round() as u32)
         .collect();
-    let targets = grid.len();
-    let (recovered, remark) = match engine {
-        Engine::Paper => (hundredths(rows, &grid, bits, view)?, String::new()),
-        Engine::Lookup => {
-            let own = job.randomness.party("provider-1");
-            let secret = own.fork("lattice keys", 0).map_err(bug)?;
-            let secret = SecretKey::generate(&mut { secret }).map_err(bug)?;
-            let mut rng = job.randomness.fork("chosen numbers", 0).map_err(bug)?;
-            let shape = (rows.rows(), rows.width());
-            let guesses = nearest_encryptions(view, shape.0, shape.1, 1 << bits, |number| {
-                secret.encrypt_matrix(&vec![number; targets], shape.0, shape.1, &mut rng)
-            });
-            let guesses = guesses.map_err(bug)?;
-            let pairs = guesses.nearest.iter().zip(&grid);
-            let right = pairs.filter(|(guess, truth)| guess == truth).count();
-            (right, format!("{} ciphertexts matched", guesses.matches))
-        }
-        Engine::Resident => return Err(no_ciphertexts()),
-    };
-    let chance = match engine {
-        Engine::Paper => most_frequent(&grid, rows.width()),
-        // The attack is one draw among all points of the grid.
-        Engine::Lookup => 1.0 / f64::from((1u32 << bits) + 1),
-        Engine::Resident => return Err(no_ciphertexts()),
-    };
-    Ok(result(targets, recovered, chance, &remark))
-}
-
-/// The attack compares ciphertexts of rows; engine `resident` sends none.
-fn no_ciphertexts() -> Failure {
-    Failure::input("this attack needs ciphertexts of rows; engine resident sends none")
+    let recovered = hundredths(rows, &grid, bits, view)?;
+    let chance = most_frequent(&grid, rows.width());
+    Ok(result(grid.len(), recovered, chance, ""))
 }
 
 /// Cells that the dictionaries of engine `paper` give away.
@@ -325,17 +283,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_dictionary_reads_all_cells_of_paper_and_guesses_those_of_lookup() {
+    fn the_dictionary_reads_all_cells_of_paper() {
         let data = data_set(Bundle::Car, Coding::Paper, Some(60), 1).unwrap();
-        let cells = |engine| -> Vec<f64> {
-            let row = dictionary(engine, Bundle::Car, &data, 1).unwrap();
-            row[..3].iter().map(|cell| cell.parse().unwrap()).collect()
-        };
-        let paper = cells(Engine::Paper);
-        assert_eq!((paper[0], paper[1]), (48.0 * 6.0, 48.0 * 6.0));
-        let lookup = cells(Engine::Lookup);
-        assert_eq!(lookup[0], 48.0 * 6.0);
-        assert!(lookup[1] < 15.0, "{lookup:?}");
+        let row = dictionary(Bundle::Car, &data, 1).unwrap();
+        let cells: Vec<f64> = row[..2].iter().map(|cell| cell.parse().unwrap()).collect();
+        assert_eq!((cells[0], cells[1]), (48.0 * 6.0, 48.0 * 6.0));
     }
 
     #[test]
@@ -343,7 +295,7 @@ mod tests {
         let data = data_set(Bundle::Bcwd, Coding::Paper, Some(60), 1).unwrap();
         let printed = one_row(&data).unwrap();
         assert_eq!(printed[0], printed[1]);
-        let refused = one_row_job(Engine::Lookup, &data, 1).unwrap();
+        let refused = one_row_job(Engine::Resident, &data, 1).unwrap();
         assert!(
             refused[1] == "0" && refused[3].contains("at least"),
             "{refused:?}"

@@ -77,12 +77,17 @@ fn sweeps(quick: bool) -> Vec<Sweep> {
         ),
         sweep(Engine::Paper, "rows", few.iter().map(half).collect(), 3),
         sweep(
-            Engine::Lookup,
+            Engine::Resident,
             "iota",
             iotas.iter().map(at(many[2])).collect(),
             20,
         ),
-        sweep(Engine::Lookup, "rows", many.iter().map(half).collect(), 20),
+        sweep(
+            Engine::Resident,
+            "rows",
+            many.iter().map(half).collect(),
+            20,
+        ),
     ]
 }
 
@@ -284,7 +289,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut sheet = Sheet::open(folder.path(), &LAYOUT).unwrap();
         let sweep = &sweeps(true)[2];
-        assert_eq!((sweep.engine, sweep.over), (Engine::Lookup, "iota"));
+        assert_eq!((sweep.engine, sweep.over), (Engine::Resident, "iota"));
         measure(&mut sheet, 1, sweep, 100, 2, 0).unwrap();
         let points = points(&sheet.rows(), SHOWN[2]);
         assert!(points.len() == 1 && points[0].x == 2.0 && points[0].y > 0.0);

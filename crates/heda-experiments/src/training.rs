@@ -80,8 +80,8 @@ pub(super) fn printed_iterations(bundle: Bundle) -> u32 {
 /// differ more.
 fn repeats(options: &Options, engine: Engine, bundle: Bundle) -> u64 {
     let full = match (engine, bundle) {
-        (Engine::Lookup | Engine::Resident, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 100,
-        (Engine::Lookup | Engine::Resident, Bundle::Adult) | (Engine::Paper, _) => 10,
+        (Engine::Resident, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 100,
+        (Engine::Resident, Bundle::Adult) | (Engine::Paper, _) => 10,
     };
     if options.quick { 1 } else { full }
 }
@@ -89,8 +89,8 @@ fn repeats(options: &Options, engine: Engine, bundle: Bundle) -> u64 {
 /// How many of them are used on the way from one feature to all.
 fn dial_repeats(engine: Engine, bundle: Bundle) -> u64 {
     match (engine, bundle) {
-        (Engine::Lookup | Engine::Resident, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 10,
-        (Engine::Lookup | Engine::Resident, Bundle::Adult) | (Engine::Paper, _) => 1,
+        (Engine::Resident, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 10,
+        (Engine::Resident, Bundle::Adult) | (Engine::Paper, _) => 1,
     }
 }
 
@@ -103,7 +103,7 @@ pub(super) fn all_encrypted(options: &Options) -> Result<(), Failure> {
         options,
         Coding::Natural,
         |engine, bundle, features, _| match (engine, bundle) {
-            (Engine::Lookup | Engine::Resident, Bundle::Adult | Bundle::Crx | Bundle::Car)
+            (Engine::Resident, Bundle::Adult | Bundle::Crx | Bundle::Car)
             | (Engine::Paper, Bundle::Car) => vec![features],
             _ => vec![],
         },
@@ -146,7 +146,7 @@ fn sweep(
     let mut sheet = Sheet::open(&options.out, &RUNS)?;
     for repeat in 0.. {
         let mut more = false;
-        for engine in [Engine::Lookup, Engine::Paper] {
+        for engine in [Engine::Resident, Engine::Paper] {
             for bundle in Bundle::ALL {
                 let wanted = options.engine.is_none_or(|only| only == engine);
                 if !wanted || repeat >= repeats(options, engine, bundle) {
@@ -164,7 +164,7 @@ fn sweep(
                         quick: options.quick,
                     };
                     setting.encrypted(&mut sheet, options.seed)?;
-                    if engine == Engine::Lookup && iota < features {
+                    if engine == Engine::Resident && iota < features {
                         setting.simulated(&mut sheet, options.seed)?;
                     }
                 }
@@ -299,7 +299,7 @@ fn cells(done: &Summary, batch_rows: &str, processor: Option<f64>) -> Vec<String
         done.epsilon_total.map_or("-".into(), |e| format!("{e:.3}")),
         match done.engine {
             Engine::Paper => KEY_BITS.to_string(),
-            Engine::Lookup | Engine::Resident => "-".into(),
+            Engine::Resident => "-".into(),
         },
         batch_rows.to_owned(),
         done.iterations.to_string(),
@@ -365,7 +365,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut sheet = Sheet::open(folder.path(), &RUNS).unwrap();
         let setting = Setting {
-            engine: Engine::Lookup,
+            engine: Engine::Resident,
             bundle: Bundle::Car,
             coding: Coding::Paper,
             iota: 3,

@@ -2,7 +2,6 @@
 
 pub mod bundled;
 pub mod data;
-pub mod fixed;
 pub mod gradient;
 pub mod infer;
 pub mod loss;

@@ -24,9 +24,9 @@ use heda_blocks::channel::Traffic;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Accountant;
 use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::fixed::Precision;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
+use heda_learn::resident::Resolution;
 use heda_node::config::ProviderConfig;
 use heda_node::daemon::metrics::Metrics;
 use heda_node::house::TrainingHouse;
@@ -131,9 +131,9 @@ impl Bench {
             choice: Choice::Best(schema.columns().len()),
             schema: Arc::new(schema),
             positives: vec![1],
-            engine: Engine::Lookup,
+            engine: Engine::Resident,
             loss: LossKind::Logistic,
-            precision: Precision::default(),
+            resolution: Resolution::default(),
             settings: Settings {
                 method: Method::Lbfgs { memory: 10 },
                 l2: 0.01,

@@ -11,9 +11,9 @@ use heda_blocks::channel::{Channel, ChannelError};
 use heda_blocks::stop::StopCode;
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::fixed::Precision;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
+use heda_learn::resident::Resolution;
 use heda_node::config::ProviderConfig;
 use heda_node::daemon::metrics::Metrics;
 use heda_node::house::TrainingHouse;
@@ -118,11 +118,10 @@ impl House {
             job: fresh_job_id(&Randomness::seeded(job)).unwrap(),
             dataset: DATA_SET.into(),
             schema: schema().fingerprint().to_string(),
-            engine: Engine::Lookup,
+            engine: Engine::Resident,
             loss: LossKind::Logistic,
             positives: vec![1],
-            value_bits: Precision::default().value_bits(),
-            index_bits: Precision::default().index_bits(),
+            resolution: Resolution::default(),
             batches: 1,
             iterations: 6,
             holdout_permille: 200,
@@ -323,9 +322,9 @@ fn spec(job: u64, encrypt: &[&str]) -> JobSpec {
         dataset: DATA_SET.into(),
         schema: Arc::new(schema()),
         positives: vec![1],
-        engine: Engine::Lookup,
+        engine: Engine::Resident,
         loss: LossKind::Logistic,
-        precision: Precision::default(),
+        resolution: Resolution::default(),
         settings: Settings {
             method: Method::Lbfgs { memory: 10 },
             l2: 0.01,
@@ -404,7 +403,8 @@ fn a_data_user_is_held_to_its_columns_and_to_nothing_else() {
 
 #[test]
 fn what_the_job_itself_refuses_costs_nothing_and_is_noted_as_well() {
-    let engines = "engines = [\"lookup\", \"paper\"]\nepsilon_total = 1\niterations_per_day = 100";
+    let engines =
+        "engines = [\"resident\", \"paper\"]\nepsilon_total = 1\niterations_per_day = 100";
     let house = House::new(engines);
     let daemon = house.serve();
     let user = User::new(house.users[0].clone());
@@ -412,14 +412,14 @@ fn what_the_job_itself_refuses_costs_nothing_and_is_noted_as_well() {
     (proposal.engine, proposal.loss) = (Engine::Paper, LossKind::Ridge);
     let refused = visit(&user, &daemon, &proposal, Until::Release).unwrap_err();
     assert!(
-        refused.to_string().contains("use engine lookup"),
+        refused.to_string().contains("use engine resident"),
         "{refused}"
     );
     settled(&daemon);
     assert_eq!(house.budget().epsilon_spent, "0");
     let reasons = house.ledger().status(DATA_SET).unwrap().refusals;
     assert_eq!(reasons.len(), 1);
-    assert!(reasons[0].reason.contains("use engine lookup"));
+    assert!(reasons[0].reason.contains("use engine resident"));
 }
 
 #[test]

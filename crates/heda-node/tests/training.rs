@@ -6,9 +6,9 @@ mod common;
 use common::*;
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::fixed::Precision;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
+use heda_learn::resident::Resolution;
 use heda_node::client::state::StateFile;
 use heda_node::client::training::{NetworkJob, NetworkJobError, Notice};
 use heda_node::client::{Connector, RemoteProvider};
@@ -133,9 +133,9 @@ fn spec(job: u64) -> JobSpec {
         dataset: "biopsies".into(),
         schema: Arc::new(Bundle::Bcwd.schema(Coding::Natural)),
         positives: vec![1],
-        engine: Engine::Lookup,
+        engine: Engine::Resident,
         loss: LossKind::Logistic,
-        precision: Precision::default(),
+        resolution: Resolution::default(),
         settings: Settings {
             method: Method::Lbfgs { memory: 10 },
             l2: 0.01,

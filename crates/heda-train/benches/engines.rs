@@ -8,10 +8,10 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
-use heda_learn::fixed::Precision;
 use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
+use heda_learn::resident::Resolution;
 use heda_learn::score;
 use heda_train::job::{Choice, JobSpec, Quiet};
 use heda_train::local::{self, Parts};
@@ -49,7 +49,7 @@ fn train(engine: Engine, batches: usize, iterations: u32) -> Duration {
         positives: vec![1],
         engine,
         loss: LossKind::Logistic,
-        precision: Precision::default(),
+        resolution: Resolution::default(),
         settings: Settings {
             method,
             l2: 0.0,
@@ -72,8 +72,8 @@ fn train(engine: Engine, batches: usize, iterations: u32) -> Duration {
 fn engines(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("iteration of 560 rows");
     group.sample_size(10);
-    group.bench_function("lookup", |b| {
-        b.iter_custom(|iterations| train(Engine::Lookup, 1, iterations as u32));
+    group.bench_function("resident", |b| {
+        b.iter_custom(|iterations| train(Engine::Resident, 1, iterations as u32));
     });
     group.finish();
     let mut group = criterion.benchmark_group("iteration of 32 rows");

@@ -9,13 +9,11 @@ use crate::negotiation::NegotiationError;
 use crate::proposal::BadProposal;
 use crate::release::ReleaseError;
 use heda_blocks::channel::ChannelError;
-use heda_blocks::lookup::LookupError;
 use heda_blocks::stop::{Stop, StopCode};
 use heda_crypto::masking::MaskingError;
 use heda_crypto::random::NoRandomness;
-use heda_learn::fixed::{DomainError, PrecisionError};
 use heda_learn::optimise::OptimiseError;
-use heda_learn::ring::RingError;
+use heda_learn::resident::EncodingError;
 use heda_learn::score::RankingError;
 
 /// Why the data user's side of a job ended.
@@ -138,12 +136,9 @@ pub enum BadJob {
     /// The provider that is to rank the features is none of the job's.
     #[error("provider {0} is to rank the features, but there is none; name one of the job")]
     Chooser(usize),
-    /// Grids that the engines do not have.
-    #[error(transparent)]
-    Precision(#[from] PrecisionError),
     /// Columns that do not fit the grid.
     #[error(transparent)]
-    Domain(#[from] DomainError),
+    Encoding(#[from] EncodingError),
     /// The optimiser cannot go on.
     #[error(transparent)]
     Optimiser(#[from] OptimiseError),
@@ -314,28 +309,5 @@ impl From<SendError> for ServeError {
 impl From<Impossible> for ServeError {
     fn from(error: Impossible) -> Self {
         Self::Refused(Unfit::Impossible(error))
-    }
-}
-
-impl From<LookupError> for ServeError {
-    fn from(error: LookupError) -> Self {
-        match error {
-            LookupError::Channel(error) => Self::Peer(error.into()),
-            LookupError::Peer { message, error } => PeerProblem::message(message, error).into(),
-            LookupError::Randomness(error) => Self::Randomness(error),
-            LookupError::Caller(error) => Self::defect(error),
-        }
-    }
-}
-
-/// Turns a malformed message into the peer's problem.
-pub(crate) trait Blame<T> {
-    /// Names the message that is at fault.
-    fn blame(self, message: &'static str) -> Result<T, PeerProblem>;
-}
-
-impl<T> Blame<T> for Result<T, RingError> {
-    fn blame(self, message: &'static str) -> Result<T, PeerProblem> {
-        self.map_err(|e| PeerProblem::message(message, e))
     }
 }

@@ -1,6 +1,5 @@
 //! Negotiation, split, the training engines, and the whole job.
 
-pub mod attacks;
 mod codec;
 pub mod engine;
 pub mod error;

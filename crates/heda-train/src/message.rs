@@ -264,9 +264,9 @@ pub(crate) enum Command {
         class: u32,
         /// Which batch.
         batch: u32,
-        /// Fraction bits of what is looked up where the provider takes the label off itself:
-        /// follows from the number of rows of all providers. Zero elsewhere.
-        fraction_bits: u32,
+        /// All providers together have fewer than 2^`row_bits` rows in the batch: sets the width of
+        /// the sums. Zero with engine `paper`.
+        row_bits: u32,
     },
     /// An evaluation on the held-out rows.
     Evaluate {
@@ -323,7 +323,7 @@ mod tests {
                 iteration: 1,
                 class: 2,
                 batch: 3,
-                fraction_bits: 4,
+                row_bits: 4,
             },
         ] {
             round_trip(command, ());

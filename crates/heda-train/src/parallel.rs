@@ -3,8 +3,6 @@
 use crate::error::{JobError, PeerProblem};
 use crate::message::SendError;
 use heda_blocks::channel::{Channel, ChannelError};
-use heda_blocks::lookup::LookupError;
-use heda_crypto::lattice::LatticeError;
 use heda_crypto::random::NoRandomness;
 
 /// Somebody whose failures are reported by name.
@@ -22,8 +20,6 @@ pub(crate) enum RemoteError {
     Peer(#[from] PeerProblem),
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
-    #[error(transparent)]
-    Lattice(#[from] LatticeError),
     #[error("{0}")]
     Bug(String),
 }
@@ -43,17 +39,6 @@ impl From<SendError> for RemoteError {
     }
 }
 
-impl From<LookupError> for RemoteError {
-    fn from(error: LookupError) -> Self {
-        match error {
-            LookupError::Channel(error) => Self::Peer(error.into()),
-            LookupError::Peer { message, error } => PeerProblem::message(message, error).into(),
-            LookupError::Randomness(error) => Self::Randomness(error),
-            LookupError::Caller(error) => Self::Bug(error.to_string()),
-        }
-    }
-}
-
 impl RemoteError {
     /// The failure with the name of whom it is about.
     fn of(self, name: &str) -> JobError {
@@ -64,7 +49,6 @@ impl RemoteError {
             },
             Self::Randomness(error) => JobError::Randomness(error),
             Self::Bug(error) => JobError::Bug(error),
-            Self::Lattice(error) => JobError::Bug(format!("provider {name}: {error}")),
         }
     }
 }

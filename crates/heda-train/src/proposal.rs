@@ -4,6 +4,7 @@ use crate::codec::{hex, unhex};
 pub use crate::engine::Engine;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::loss::LossKind;
+use heda_learn::resident::Resolution;
 use heda_learn::score::Method;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -121,10 +122,8 @@ pub struct Proposal {
     pub loss: LossKind,
     /// Class indices to be told from the rest, one model each.
     pub positives: Vec<u32>,
-    /// Fractional bits of feature values.
-    pub value_bits: u32,
-    /// Bits of the lookup index.
-    pub index_bits: u32,
+    /// How finely values, weights, scores and derivatives are cut.
+    pub resolution: Resolution,
     /// Batches an epoch; 1 is full batch.
     pub batches: u32,
     /// At most so many gradients, over all classes.
@@ -183,19 +182,7 @@ impl Proposal {
         if self.version != PROTOCOL_VERSION {
             return Err(BadProposal::version(self.version));
         }
-        let rules: [(&'static str, u64, bool, &'static str); 7] = [
-            (
-                "value_bits",
-                self.value_bits.into(),
-                (7..=10).contains(&self.value_bits),
-                "7 to 10",
-            ),
-            (
-                "index_bits",
-                self.index_bits.into(),
-                (4..=11).contains(&self.index_bits),
-                "4 to 11",
-            ),
+        let rules: [(&'static str, u64, bool, &'static str); 5] = [
             (
                 "batches",
                 self.batches.into(),
@@ -290,11 +277,10 @@ pub(crate) mod testing {
             job: JobId([7; 16]),
             dataset: "rows".into(),
             schema: String::new(),
-            engine: Engine::Lookup,
+            engine: Engine::Resident,
             loss: LossKind::Logistic,
             positives: vec![1],
-            value_bits: 10,
-            index_bits: 8,
+            resolution: Resolution::default(),
             batches: 1,
             iterations: 5,
             holdout_permille: 200,

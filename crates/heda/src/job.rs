@@ -4,10 +4,10 @@ use crate::planning::AutoIota;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::data::Dataset;
-use heda_learn::fixed::Precision;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method as Optimiser, Settings};
 use heda_learn::partition::Goal;
+use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::score::Method;
 use heda_train::job::{Choice, JobSpec};
@@ -33,6 +33,7 @@ struct Parts {
     data_set: String,
     schema: Arc<Schema>,
     engine: Engine,
+    resolution: Resolution,
     key_bits: u32,
     loss: LossKind,
     settings: Settings,
@@ -99,6 +100,7 @@ impl Job {
                     tolerance: 1e-4,
                     max_iterations: 50,
                 },
+                resolution: Resolution::default(),
                 holdout_permille: 200,
                 ranking: Ranking::Agreed {
                     method: Method::default(),
@@ -156,7 +158,7 @@ impl Job {
             positives: positives(&parts.schema),
             engine: parts.engine,
             loss: parts.loss,
-            precision: Precision::default(),
+            resolution: parts.resolution,
             settings: parts.settings.clone(),
             holdout_permille: parts.holdout_permille,
             ranking: parts.ranking.clone(),
@@ -249,9 +251,16 @@ impl JobBuilder {
         self
     }
 
-    /// How gradients are computed; by engine `lookup` if this is not called.
+    /// How gradients are computed; by engine `resident` if this is not called.
     pub fn engine(mut self, engine: Engine) -> Self {
         self.parts.engine = engine;
+        self
+    }
+
+    /// How finely engine `resident` cuts values, weights, scores and derivatives; for a job without
+    /// noise if this is not called.
+    pub fn resolution(mut self, resolution: Resolution) -> Self {
+        self.parts.resolution = resolution;
         self
     }
 

@@ -1,7 +1,7 @@
 //! Who learns what from a job: the one source. A run says what was learned in it
 //! ([`Summary::privacy`]), and the documents hold [`table`]; a test compares them with it.
 //!
-//! This is about engine `lookup`, which is the default. What an engine gives away beyond it says
+//! This is about engine `resident`, which is the default. What an engine gives away beyond it says
 //! [`Engine::leaks`](heda_train::proposal::Engine).
 
 use crate::summary::Summary;

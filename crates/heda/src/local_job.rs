@@ -127,7 +127,7 @@ impl LocalJob {
         let iota = self.iota.unwrap_or(features.div_ceil(2));
         let training = data.rows() - data.rows() * HOLDOUT_PERMILLE as usize / 1000;
         let settings = match self.engine {
-            Engine::Lookup | Engine::Resident => Settings {
+            Engine::Resident => Settings {
                 tolerance: TOLERANCE,
                 max_iterations: MAX_ITERATIONS,
                 ..Settings::lbfgs(1.0 / training as f64)

@@ -24,7 +24,7 @@ use std::time::Instant;
 /// Rows are scaled down to this many for a plan; cost grows linearly beyond one block.
 pub const PLANNED_ROWS: usize = 65_536;
 /// Iterations of the training that warms up and of the measured one, for each engine.
-const LOOKUP_ITERATIONS: (u32, u32) = (2, 10);
+const RESIDENT_ITERATIONS: (u32, u32) = (2, 10);
 const PAPER_ITERATIONS: (u32, u32) = (1, 3);
 
 /// The phase that iterations belong to.
@@ -104,7 +104,7 @@ pub fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
         .map(|rows| (*rows as f64 / scale) as usize)
         .collect();
     let (few, many) = match shape.spec.engine {
-        Engine::Lookup | Engine::Resident => LOOKUP_ITERATIONS,
+        Engine::Resident => RESIDENT_ITERATIONS,
         Engine::Paper => PAPER_ITERATIONS,
     };
     run(shape, &rows, few)?;
@@ -223,7 +223,7 @@ impl AutoIota {
         sample: Option<&Dataset>,
         randomness: &Randomness,
     ) -> JobSpec {
-        let bits = spec.precision.value_bits();
+        let bits = spec.resolution.value_bits();
         let estimator = sample
             .map(|rows| Estimator::new(rows, spec.spending.clone(), bits, randomness.clone()));
         let chooser = Self {

@@ -230,8 +230,7 @@ impl Summary {
             features: features.len(),
             iota: outcome.split.encrypted.len(),
             cryptosystem: match about.engine {
-                Engine::Lookup => "BFV, degree 8192, 128-bit; IKNP oblivious transfer",
-                Engine::Resident => "SoftSpoken oblivious transfer over Ristretto and AES, 116-bit",
+                Engine::Resident => "SoftSpoken oblivious transfer over Ristretto and AES, 114-bit",
                 Engine::Paper => "textbook RSA and Paillier",
             },
             epsilon_total: epsilon_total(outcome),

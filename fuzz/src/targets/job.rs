@@ -57,17 +57,9 @@ fn user_hears(play: Play) -> Target {
     })
 }
 
-pub(super) fn lookup_provider() -> Target {
-    provider_hears(Play::record(Engine::Lookup)).short_run(SHORT_RUN)
-}
-
-pub(super) fn lookup_user() -> Target {
-    user_hears(Play::record(Engine::Lookup)).short_run(SHORT_RUN)
-}
-
 /// One provider ranks the features for all.
 pub(super) fn chosen_user() -> Target {
-    user_hears(Play::record_chosen(Engine::Lookup)).short_run(SHORT_RUN)
+    user_hears(Play::record_chosen(Engine::Resident)).short_run(SHORT_RUN)
 }
 
 pub(super) fn paper_provider() -> Target {

@@ -7,10 +7,8 @@ use crate::driver::Target;
 mod channel;
 mod in_file;
 mod job;
-mod lattice;
 mod masking;
 mod node;
-mod ot;
 mod paillier;
 mod text;
 mod transfer;
@@ -69,19 +67,6 @@ targets! {
     iota => values::iota, ["heda-learn Iota::from_str"];
     job_file => node::job_file, ["heda-node JobConfig::load", "heda-node config::read"];
     job_name => values::job_name, ["heda-train JobId::from_str", "heda-train codec::unhex"];
-    lattice_matrix => lattice::matrix, [
-        "heda-crypto EncryptedMatrix::from_bytes",
-        "heda-crypto wire::unpack",
-    ];
-    lattice_public_key => lattice::public_key, [
-        "heda-crypto PublicKey::from_bytes",
-        "heda-crypto keys::unpack_poly",
-    ];
-    lattice_scores => lattice::scores, [
-        "heda-crypto SecretKey::decrypt_scores",
-        "heda-crypto SecretKey::decrypt_in",
-    ];
-    lattice_sums => lattice::sums, ["heda-crypto SecretKey::decrypt_sums"];
     ledger => node::ledger, ["heda-node LedgerReader::open", "heda-node report::budget"];
     mask_announcements => masking::announcements, ["heda-crypto MaskSetup::finish"];
     mask_origin => masking::origin, ["heda-crypto Roster::announced_origin"];
@@ -92,17 +77,6 @@ targets! {
         "heda-learn Coding::from_str",
         "heda-learn Method::from_str",
         "heda-train Engine::from_str",
-    ];
-    ot_answer => ot::answer, ["heda-crypto PendingLookup::finish"];
-    ot_random_request => ot::random_request, ["heda-crypto LookupSender::random"];
-    ot_request => ot::request, ["heda-crypto LookupSender::answer"];
-    ot_setup_first => ot::setup_first, [
-        "heda-crypto LookupSender::setup",
-        "heda-crypto base::choose",
-    ];
-    ot_setup_second => ot::setup_second, [
-        "heda-crypto ChooserSetup::finish",
-        "heda-crypto BaseSender::finish",
     ];
     paillier_ciphertexts => paillier::ciphertexts, ["heda-paper PublicKey::decode"];
     paillier_private_key => paillier::private_key, ["heda-paper PrivateKey::from_bytes"];
@@ -128,41 +102,36 @@ targets! {
     ];
     schema_file => text::schema_file, ["heda-learn Schema::read", "heda-learn raw::read"];
     job_chosen_to_user => job::chosen_user, ["heda-train DataUser::chosen_by"];
-    job_lookup_to_provider => job::lookup_provider, [
-        "heda-crypto LookupSender::answer_u48",
+    job_paper_to_provider => job::paper_provider, ["heda-paper provider::read_paillier_key"];
+    job_paper_to_user => job::paper_user, ["heda-paper Dictionary::decode"];
+    job_resident_to_provider => job::resident_provider, [
         "heda-learn Ring::decode",
         "heda-train Announcements::decode",
         "heda-train Message::decode",
         "heda-train Proposal::decode",
-        "heda-train message::from_json",
-    ];
-    job_lookup_to_user => job::lookup_user, [
-        "heda-crypto PendingLookup::finish_u48",
-        "heda-train Contribution::decode",
-        "heda-train Offer::read",
-        "heda-train Release::decode",
-        "heda-train rows::release_from_bytes",
-    ];
-    job_paper_to_provider => job::paper_provider, ["heda-paper provider::read_paillier_key"];
-    job_paper_to_user => job::paper_user, ["heda-paper Dictionary::decode"];
-    job_resident_to_provider => job::resident_provider, [
-        "heda-train ProviderAnswered::sum",
+        "heda-train ProviderAnswered::pay",
         "heda-train ProviderBorrowed::lanes",
         "heda-train ProviderLaned::count",
         "heda-train ProviderReady::answer",
         "heda-train ProviderReady::borrow",
         "heda-train ProviderSession::ready",
         "heda-train SentColumns::masks",
+        "heda-train message::from_json",
         "heda-train payload::read",
         "heda-train symbols::read",
     ];
     job_resident_to_user => job::resident_user, [
+        "heda-train Contribution::decode",
+        "heda-train Offer::read",
+        "heda-train Release::decode",
         "heda-train UserAhead::open",
         "heda-train UserAsked::choose",
         "heda-train UserBorrowing::ask_lane",
-        "heda-train UserChosen::sum",
+        "heda-train UserChosen::open",
         "heda-train UserCounting::counts",
         "heda-train UserLaning::choose",
+        "heda-train UserSum::close",
+        "heda-train rows::release_from_bytes",
     ];
     transfer_bit_corrections => transfer::bit_corrections, [
         "heda-crypto BitCorrections::from_bytes",

@@ -150,7 +150,7 @@ fn written_ledger() -> Vec<u8> {
     let terms = JobTerms {
         label: "university".into(),
         data_set: "ward".into(),
-        engine: "lookup".into(),
+        engine: "resident".into(),
         request: "all".into(),
     };
     let total = "1".parse().expect("a decimal");

@@ -3,7 +3,6 @@
 //! Each section is a file under `bench/` with a `measure` function and a way to print itself.
 
 mod engines;
-mod lattice;
 #[cfg(feature = "paper")]
 mod paillier;
 mod timing;
@@ -28,7 +27,6 @@ pub(crate) struct Arguments {
 /// A section of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    Lattice,
     Transfer,
     #[cfg(feature = "paper")]
     Paillier,
@@ -39,8 +37,6 @@ enum Part {
 struct Report {
     version: &'static str,
     cores: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lattice: Option<Vec<lattice::Section>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     oblivious_transfer: Option<transfer::Section>,
     #[cfg(feature = "paper")]
@@ -56,7 +52,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let report = Report {
         version: env!("CARGO_PKG_VERSION"),
         cores: rayon::current_num_threads(),
-        lattice: when(wanted(Part::Lattice), lattice::measure)?,
         oblivious_transfer: when(wanted(Part::Transfer), transfer::measure)?,
         #[cfg(feature = "paper")]
         paillier: when(wanted(Part::Paillier), paillier::measure)?,
@@ -76,10 +71,9 @@ fn when<T>(
 }
 
 fn text(report: &Report) -> String {
-    let lattice = report.lattice.iter().flatten().map(ToString::to_string);
     let transfer = report.oblivious_transfer.iter().map(ToString::to_string);
     let engines = report.engines.iter().map(ToString::to_string);
-    let sections = lattice.chain(transfer);
+    let sections = transfer;
     #[cfg(feature = "paper")]
     let sections = sections.chain(report.paillier.iter().flatten().map(ToString::to_string));
     let sections: Vec<String> = sections.chain(engines).collect();

@@ -46,8 +46,8 @@ pub(crate) struct Arguments {
     /// With --iota auto: encrypt as little as loses at most so many points of accuracy
     #[arg(long, value_name = "POINTS")]
     accuracy_loss: Option<f64>,
-    /// How gradients are computed: lookup, or paper (leaks; for comparison only)
-    #[arg(long, value_name = "ENGINE", default_value = "lookup")]
+    /// How gradients are computed: resident, or paper (leaks; for comparison only)
+    #[arg(long, value_name = "ENGINE", default_value = "resident")]
     engine: Engine,
     /// Key size of engine paper
     #[arg(long, value_name = "BITS", default_value_t = 2048)]

@@ -2,19 +2,18 @@
 
 use crate::output::{print_json, print_text};
 use clap::Args;
-use heda::failure::{Failure, Kind};
-use heda_crypto::lattice::{EncryptedMatrix, SecretKey};
-use heda_crypto::random::Randomness;
+use heda::failure::Failure;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
-use heda_learn::partition::{CostModel, prefix_columns};
+use heda_learn::data::Feature;
+use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::score::{Method, Scores};
 use heda_learn::table::{ReadReport, TableReader};
+use heda_train::engine::gradient_bytes;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::time::Instant;
 
 /// Score the features of a table: which are worth encrypting, and what that would cost.
 #[derive(Debug, Args)]
@@ -48,9 +47,6 @@ pub(crate) struct Arguments {
     label: Option<String>,
 }
 
-/// Rows and columns that are encrypted to measure the cost; more are extrapolated.
-const MEASURED_ROWS: usize = 1 << 15;
-const MEASURED_COLUMNS: usize = 16;
 const BAR: usize = 24;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -97,7 +93,6 @@ struct ScoreReport {
     features: Vec<FeatureLine>,
     /// What it costs to encrypt the first 1, 2, … features.
     prefixes: Vec<PrefixLine>,
-    encryption: CostModel,
 }
 
 #[derive(Debug, Serialize)]
@@ -112,8 +107,7 @@ struct FeatureLine {
 struct PrefixLine {
     iota: usize,
     columns: usize,
-    encrypt_seconds: f64,
-    ciphertext_bytes: usize,
+    gradient_bytes: usize,
 }
 
 impl ScoreReport {
@@ -130,13 +124,13 @@ impl ScoreReport {
             },
             columns: data.features()[feature].columns.len(),
         };
-        let encryption = measure_encryption(data.rows(), data.width())?;
-        let prefix = |(iota, columns): (usize, usize)| {
+        let prefix = |iota: usize| {
+            let chosen = ranking.order()[..iota].iter();
+            let chosen = packed(chosen.map(|&feature| &data.features()[feature]));
             Ok(PrefixLine {
                 iota,
-                columns,
-                encrypt_seconds: encryption.seconds(columns),
-                ciphertext_bytes: EncryptedMatrix::byte_length(data.rows(), columns)
+                columns: chosen.last().map_or(0, |feature| feature.columns.end),
+                gradient_bytes: gradient_bytes(&chosen, data.rows(), Resolution::default())
                     .map_err(Failure::input)?,
             })
         };
@@ -146,12 +140,9 @@ impl ScoreReport {
             method: scores.method(),
             seed,
             features: ranking.order().iter().map(line).collect(),
-            prefixes: prefix_columns(&ranking, data.features())
-                .enumerate()
-                .skip(1)
+            prefixes: (1..=data.features().len())
                 .map(prefix)
                 .collect::<Result<_, Failure>>()?,
-            encryption,
         })
     }
 
@@ -160,7 +151,7 @@ impl ScoreReport {
         let width = longest.unwrap_or(0).max("feature".len());
         let best = self.features.first().map_or(0.0, |f| f.score);
         let mut text = format!(
-            "{}: {} rows, {} features, scored by {}\n\n {:>3}  {:<width$} {:>12}  {:<BAR$} {:>7}  {:>9}  {:>9}\n",
+            "{}: {} rows, {} features, scored by {}\n\n {:>3}  {:<width$} {:>12}  {:<BAR$} {:>7}  {:>9}\n",
             self.dataset,
             self.rows,
             self.features.len(),
@@ -170,57 +161,42 @@ impl ScoreReport {
             "score",
             "",
             "columns",
-            "encrypt",
-            "send",
+            "gradient",
         );
         for (feature, prefix) in self.features.iter().zip(&self.prefixes) {
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
-                " {:>3}  {:<width$} {:>12}  {:<BAR$} {:>7}  {:>9}  {:>9}",
+                " {:>3}  {:<width$} {:>12}  {:<BAR$} {:>7}  {:>9}",
                 prefix.iota,
                 feature.name,
                 number(feature.score),
                 bar(feature.score, best),
                 prefix.columns,
-                seconds(prefix.encrypt_seconds),
-                bytes(prefix.ciphertext_bytes),
+                bytes(prefix.gradient_bytes),
             );
         }
         text.push_str(
-            "\nThe last three columns are for the first ι features together: encoded columns, time to\n\
-             encrypt them once on this machine (measured), and size of the encrypted rows.",
+            "\nThe last two columns are for the first ι features together: encoded columns, and what one\n\
+             gradient over these rows sends.",
         );
         text
     }
 }
 
-/// Encrypts a few columns of as many rows and fits a line.
-fn measure_encryption(rows: usize, width: usize) -> Result<CostModel, Failure> {
-    let fail = |e: heda_crypto::lattice::LatticeError| Failure::new(Kind::Bug, e);
-    let mut rng = Randomness::from_os()
-        .fork("score: measure", 0)
-        .map_err(|e| Failure::new(Kind::Bug, e))?;
-    let key = SecretKey::generate(&mut rng).map_err(fail)?;
-    let measured_rows = rows.min(MEASURED_ROWS);
-    let most = width.clamp(2, MEASURED_COLUMNS);
-    let mut times = Vec::new();
-    // The first run warms up and is not counted.
-    for (run, columns) in [1, 1, most, 1, most].into_iter().enumerate() {
-        let values = vec![1; measured_rows * columns];
-        let start = Instant::now();
-        key.encrypt_matrix(&values, measured_rows, columns, &mut rng)
-            .map_err(fail)?;
-        if run > 0 {
-            times.push((columns, start.elapsed().as_secs_f64()));
-        }
-    }
-    let line = CostModel::fit(&times).map_err(|e| Failure::new(Kind::Bug, e))?;
-    let scale = rows as f64 / measured_rows.max(1) as f64;
-    Ok(CostModel {
-        per_column_seconds: line.per_column_seconds * scale,
-        fixed_seconds: line.fixed_seconds,
-    })
+/// Features with their columns one after the other.
+fn packed<'a>(features: impl Iterator<Item = &'a Feature>) -> Vec<Feature> {
+    let mut end = 0;
+    features
+        .map(|feature| {
+            let begin = end;
+            end += feature.columns.len();
+            Feature {
+                columns: begin..end,
+                ..feature.clone()
+            }
+        })
+        .collect()
 }
 
 /// A bar in eighths of a character.
@@ -238,14 +214,6 @@ fn number(value: f64) -> String {
         v if v >= 1000.0 => format!("{v:.1}"),
         v if v >= 1.0 => format!("{v:.3}"),
         v => format!("{v:.5}"),
-    }
-}
-
-fn seconds(value: f64) -> String {
-    match value {
-        v if v < 1.0 => format!("{:.0} ms", 1000.0 * v),
-        v if v < 120.0 => format!("{v:.1} s"),
-        v => format!("{:.1} min", v / 60.0),
     }
 }
 
@@ -273,8 +241,6 @@ mod tests {
     fn numbers_fit_their_column() {
         assert_eq!(number(32561.25), "32561.2");
         assert_eq!(number(0.5), "0.50000");
-        assert_eq!(seconds(0.0042), "4 ms");
-        assert_eq!(seconds(600.0), "10.0 min");
         assert_eq!(bytes(169_000), "169 kB");
         assert_eq!(bytes(2_500_000_000), "2.50 GB");
     }

@@ -14,8 +14,11 @@ use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
 use zeroize::Zeroize;
 
-/// Words of 128 rows in a block.
-pub(super) const BLOCK_WORDS: usize = 30;
+/// Words of 128 rows in a block: what the widest instructions encrypt at once. Fewer, and the cipher
+/// takes them one by one, which costs several times as much.
+pub(super) const BLOCK_WORDS: usize = 64;
+/// From so many words on it is quicker to encrypt a whole block.
+const MANY_WORDS: usize = 8;
 
 /// One plane of one block.
 type Plane = [u128; BLOCK_WORDS];
@@ -49,14 +52,22 @@ pub(super) struct Place {
 }
 
 /// Room for the sums of one tree and block, to be used for many.
+///
+/// Planes are encrypted one by one, or, if all of them together fill no more than a block, at once:
+/// *lanes* are the words of the planes that are encrypted together, one plane after the other.
 pub(super) struct Summation {
     field: FieldBits,
     place: Place,
     counters: [Block; BLOCK_WORDS],
     streams: [[Block; BLOCK_WORDS]; 4],
+    /// Lane by lane: the sum of all streams.
     sum: Plane,
     /// At each level the sum that waits for its neighbour.
     waiting: [Plane; MAX_BITS],
+    /// Bit by bit and lane by lane: the sum of the streams of all leaves with that bit.
+    lanes: [Plane; MAX_BITS],
+    /// Plane by plane: the sum of all streams.
+    sums: Vec<Plane>,
     /// Plane by plane and bit by bit: the sum of the streams of all leaves with that bit.
     by_bit: Vec<Plane>,
 }
@@ -66,19 +77,21 @@ impl Summation {
         Self {
             field,
             place,
-            counters: Default::default(),
-            streams: Default::default(),
+            counters: [Block::default(); BLOCK_WORDS],
+            streams: [[Block::default(); BLOCK_WORDS]; 4],
             sum: [0; BLOCK_WORDS],
             waiting: [[0; BLOCK_WORDS]; MAX_BITS],
+            lanes: [[0; BLOCK_WORDS]; MAX_BITS],
+            sums: vec![[0; BLOCK_WORDS]; place.planes],
             by_bit: vec![[0; BLOCK_WORDS]; place.planes * field.get()],
         }
     }
 
     /// Who has all leaves: u (`planes` planes) and v (f planes) of one tree.
     pub(super) fn all_leaves(&mut self, leaves: &Leaves, u: &mut [u128], v: &mut [u128]) {
-        for (plane, u) in u.chunks_exact_mut(BLOCK_WORDS).enumerate() {
-            self.add_streams(leaves, plane);
-            u.copy_from_slice(&self.sum);
+        self.add_planes(leaves);
+        for (u, sum) in u.chunks_exact_mut(BLOCK_WORDS).zip(&self.sums) {
+            u.copy_from_slice(sum);
         }
         self.weigh(v);
     }
@@ -92,9 +105,11 @@ impl Summation {
         correction: &[u128],
         w: &mut [u128],
     ) {
-        for (plane, correction) in correction.chunks_exact(BLOCK_WORDS).enumerate() {
-            self.add_streams(leaves, plane);
-            for (bit, sum) in self.bits_of(plane).iter_mut().enumerate() {
+        self.add_planes(leaves);
+        let corrections = correction.chunks_exact(BLOCK_WORDS);
+        let planes = self.by_bit.chunks_exact_mut(self.field.get());
+        for (plane, correction) in planes.zip(corrections) {
+            for (bit, sum) in plane.iter_mut().enumerate() {
                 let mask = bit_mask(delta, bit);
                 sum.iter_mut()
                     .zip(correction)
@@ -104,34 +119,65 @@ impl Summation {
         self.weigh(w);
     }
 
-    fn bits_of(&mut self, plane: usize) -> &mut [Plane] {
-        let bits = self.field.get();
-        &mut self.by_bit[plane * bits..][..bits]
+    /// `sums` and `by_bit` of all planes.
+    fn add_planes(&mut self, leaves: &Leaves) {
+        let (planes, words) = (self.place.planes, self.place.words.min(BLOCK_WORDS));
+        let together = match planes * words <= BLOCK_WORDS {
+            true => planes,
+            false => 1,
+        };
+        for first in (0..planes).step_by(together) {
+            self.add_streams(leaves, first, together);
+            for plane in 0..together {
+                let lanes = plane * words..(plane + 1) * words;
+                self.sums[first + plane][..words].copy_from_slice(&self.sum[lanes.clone()]);
+                let by_bit = self.by_bit.chunks_exact_mut(self.field.get());
+                for (sum, bit) in by_bit
+                    .skip(first + plane)
+                    .take(1)
+                    .flatten()
+                    .zip(&self.lanes)
+                {
+                    sum[..words].copy_from_slice(&bit[lanes.clone()]);
+                }
+            }
+        }
     }
 
-    /// For one plane: `sum` becomes the sum of all streams, `by_bit` that of those with each bit.
-    fn add_streams(&mut self, leaves: &Leaves, plane: usize) {
+    /// For some planes: `sum` becomes the sum of all streams, `lanes` that of those with each bit.
+    fn add_streams(&mut self, leaves: &Leaves, first: usize, planes: usize) {
         let words = self.place.words.min(BLOCK_WORDS);
-        let first = self.place.position + (plane * BLOCK_WORDS) as u64;
-        for (counter, number) in self.counters.iter_mut().zip(first..) {
+        let used = planes * words;
+        let encrypted = if used > MANY_WORDS { BLOCK_WORDS } else { used };
+        let place = |lane: usize| {
+            ((first + lane / words.max(1)) * BLOCK_WORDS + lane % words.max(1)) as u64
+        };
+        for (lane, counter) in self.counters[..used].iter_mut().enumerate() {
+            let number = self.place.position + place(lane);
             counter[..8].copy_from_slice(&number.to_le_bytes());
             counter[8..12].copy_from_slice(&leaves.tree.to_le_bytes());
         }
-        self.bits_of(plane).iter_mut().for_each(|sum| sum.fill(0));
+        let bits = self.field.get();
+        self.lanes[..bits].iter_mut().for_each(|sum| sum.fill(0));
         let missing = self.field.elements() - leaves.ciphers.len();
         self.streams[0].iter_mut().for_each(|b| b.fill(0));
         for four in 0..self.field.elements() / 4 {
             for (n, stream) in self.streams.iter_mut().enumerate() {
                 if let Some(leaf) = (4 * four + n).checked_sub(missing) {
                     // Both slices have the same length.
-                    let counters = &self.counters[..words];
-                    let _ = leaves.ciphers[leaf].encrypt_blocks_b2b(counters, &mut stream[..words]);
+                    let (from, to) = (&self.counters[..encrypted], &mut stream[..encrypted]);
+                    let _ = leaves.ciphers[leaf].encrypt_blocks_b2b(from, to);
                 }
             }
-            let (low, high) = self.by_bit[plane * self.field.get()..].split_at_mut(2);
-            add_four(&self.streams, words, &mut self.sum, low);
-            let high = &mut high[..self.field.get() - 2];
-            carry(four, words, &mut self.sum, &mut self.waiting, high);
+            let (low, high) = self.lanes.split_at_mut(2);
+            add_four(&self.streams, used, &mut self.sum, low);
+            carry(
+                four,
+                used,
+                &mut self.sum,
+                &mut self.waiting,
+                &mut high[..bits - 2],
+            );
         }
     }
 
@@ -190,6 +236,8 @@ impl Drop for Summation {
         blocks.for_each(|block| block.as_mut_slice().zeroize());
         self.sum.zeroize();
         self.waiting.zeroize();
+        self.lanes.zeroize();
+        self.sums.zeroize();
         self.by_bit.zeroize();
     }
 }

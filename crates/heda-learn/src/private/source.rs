@@ -1,9 +1,8 @@
 //! Steps 2 and 3 put together: noisy gradients as an engine computes them, in the clear.
 
 use super::{ONE, PrivatePlan, PrivateRows};
-use crate::fixed::Position;
 use crate::gradient::{Batch, Gradient, GradientSource};
-use crate::resident::{CodeTable, Coins, Resolution, RowCoins, Weights};
+use crate::resident::{CodeTable, Coins, Position, Resolution, RowCoins, Weights};
 use std::convert::Infallible;
 
 /// Where noise comes from: a generator, or an engine's own noise in a test.
@@ -68,12 +67,9 @@ impl<'a, C: Coins, N: Noise> PrivateSource<'a, C, N> {
         let share = weights
             .score(rows.score(row), resolution)
             .wrapping_add(mask);
-        let node = resolution
-            .top_bits(share)
-            .wrapping_sub(resolution.top_bits(mask))
-            & ((1 << resolution.index_bits()) - 1);
+        let place = resolution.top_bits(share);
         let positive = rows.is_positive(row);
-        let code = i64::from(self.table.code(node, positive, coin));
+        let code = i64::from(self.table.code(place, positive, mask, coin));
         let weight = code - i64::from(self.table.zero(positive));
         if weight != 0 {
             for (sum, &value) in sums.iter_mut().zip(rows.payload(row)) {

@@ -3,9 +3,9 @@
 use super::*;
 use crate::bundled::{Bundle, Coding};
 use crate::data::Dataset;
-use crate::fixed::Position;
 use crate::loss::LossKind;
 use crate::optimise::Optimiser;
+use crate::resident::Position;
 use crate::resident::RowCoins;
 use crate::schema::Schema;
 use crate::split::Split;

@@ -1,9 +1,19 @@
 //! The five steps put together: gradients as engine `resident` computes them, in the clear.
 
-use super::{CodeTable, Resolution, WeightError, Weights};
-use crate::fixed::{Domain, FixedRows, Position};
+use super::{CodeTable, Encoding, GridRows, PayloadColumn, Resolution, WeightError, Weights};
 use crate::gradient::{Batch, Gradient, GradientSource};
 use crate::loss::LossKind;
+
+/// Which row of which gradient.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Position {
+    /// The provider, from 0.
+    pub provider: usize,
+    /// The gradient, from 0.
+    pub iteration: u32,
+    /// The provider's row, from 0.
+    pub row: usize,
+}
 
 /// What is drawn for one row of one gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,9 +40,9 @@ impl<F: FnMut(Position) -> RowCoins> Coins for F {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResidentError {
-    /// A row holds what the domain excludes.
-    #[error("provider {provider}, row {row}: a value outside the agreed domain")]
-    Domain {
+    /// A row holds what the encoding excludes.
+    #[error("provider {provider}, row {row}: a value outside the agreed encoding")]
+    Encoding {
         /// The provider, from 0.
         provider: usize,
         /// The row, from 0.
@@ -47,32 +57,32 @@ pub enum ResidentError {
 #[derive(Debug)]
 pub struct ResidentSource<C> {
     resolution: Resolution,
-    domain: Domain,
+    encoding: Encoding,
     table: CodeTable,
-    providers: Vec<FixedRows>,
+    providers: Vec<GridRows>,
     coins: C,
     iteration: u32,
 }
 
 impl<C: Coins> ResidentSource<C> {
-    /// Checks every row against the domain.
+    /// Checks every row against the encoding.
     pub fn new(
         resolution: Resolution,
-        domain: Domain,
+        encoding: Encoding,
         loss: LossKind,
-        providers: Vec<FixedRows>,
+        providers: Vec<GridRows>,
         coins: C,
     ) -> Result<Self, ResidentError> {
         for (provider, rows) in providers.iter().enumerate() {
-            let outside = |&row: &usize| !domain.contains(rows.row(row), resolution.grid());
+            let outside = |&row: &usize| !fits(&encoding, rows, row);
             if let Some(row) = (0..rows.rows()).find(outside) {
-                return Err(ResidentError::Domain { provider, row });
+                return Err(ResidentError::Encoding { provider, row });
             }
         }
         Ok(Self {
             resolution,
             table: CodeTable::new(loss, resolution),
-            domain,
+            encoding,
             providers,
             coins,
             iteration: 0,
@@ -81,8 +91,8 @@ impl<C: Coins> ResidentSource<C> {
 
     /// Step 5: the sums as whole numbers, bias first.
     pub fn whole_sums(&mut self, beta: &[f64], batch: Batch) -> Result<Vec<i64>, ResidentError> {
-        let weights = Weights::new(beta, &self.domain, self.resolution)?;
-        let mut sums = vec![0i64; beta.len()];
+        let weights = Weights::new(beta, &self.encoding, self.resolution)?;
+        let mut sums = vec![0i64; self.encoding.payload().len()];
         for provider in 0..self.providers.len() {
             for row in batch.share(self.providers[provider].rows()) {
                 self.add_row(provider, row, &weights, &mut sums);
@@ -100,35 +110,41 @@ impl<C: Coins> ResidentSource<C> {
             row,
         });
         let rows = &self.providers[provider];
-        let (values, positive) = (rows.row(row), rows.is_positive(row));
+        let (values, positive) = (rows.values(row), rows.is_positive(row));
         // Steps 2 and 3
         let share = weights.score(values, self.resolution).wrapping_add(mask);
-        let (top, mask_top) = (
-            self.resolution.top_bits(share),
-            self.resolution.top_bits(mask),
-        );
-        let node = top.wrapping_sub(mask_top) & ((1 << self.resolution.index_bits()) - 1);
+        let place = self.resolution.top_bits(share);
         // Steps 4 and 5
-        let code = i64::from(self.table.code(node, positive, coin));
+        let code = i64::from(self.table.code(place, positive, mask, coin));
         let weight = code - i64::from(self.table.zero(positive));
-        sums[0] += weight << self.resolution.value_bits();
-        for (sum, &value) in sums[1..].iter_mut().zip(values) {
-            *sum += weight * i64::from(value);
+        for (sum, &payload) in sums.iter_mut().zip(rows.payload(row)) {
+            *sum += weight * i64::from(payload);
         }
     }
 
     /// What whole sums stand for.
     pub fn real(&self, sums: &[i64]) -> Vec<f64> {
-        let unit = self.table.unit() / 2f64.powi(self.resolution.value_bits() as i32);
-        sums.iter().map(|&sum| sum as f64 * unit).collect()
+        let columns = self.encoding.payload().iter();
+        let unit = self.table.unit();
+        sums.iter()
+            .zip(columns)
+            .map(|(&sum, column)| sum as f64 * unit * column.unit)
+            .collect()
     }
+}
+
+/// Whether a row is what the encoding says.
+fn fits(encoding: &Encoding, rows: &GridRows, row: usize) -> bool {
+    let payload = rows.payload(row).iter().zip(encoding.payload());
+    let within = |(value, column): (&i32, &PayloadColumn)| value.unsigned_abs() <= column.largest;
+    encoding.contains(rows.values(row)) && payload.into_iter().all(within)
 }
 
 impl<C: Coins> GradientSource for ResidentSource<C> {
     type Error = ResidentError;
 
     fn dimension(&self) -> usize {
-        self.domain.width() + 1
+        self.encoding.width() + 1
     }
 
     fn gradient(&mut self, beta: &[f64], batch: Batch) -> Result<Gradient, ResidentError> {

@@ -360,7 +360,7 @@ mod tests {
             ("epsilon = 1.5", "epsilon = 0", "zero"),
             ("name = \"lbfgs\"", "name = \"magic\"", "magic"),
             ("held_out = 0.2", "held_out = 1.0", "below 1"),
-            ("engine = \"lookup\"", "engine = \"magic\"", "magic"),
+            ("engine = \"resident\"", "engine = \"magic\"", "magic"),
             (
                 "answer_seconds = 60",
                 "answer_seconds = 0",

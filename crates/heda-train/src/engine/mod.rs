@@ -5,13 +5,15 @@
 //! a provider.
 
 pub(crate) mod columns;
-pub(crate) mod lookup;
 #[cfg(feature = "paper")]
 mod paper;
 mod resident;
 mod seam;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub(crate) use columns::Columns;
+pub use resident::{StepCost, gradient_bytes, profile};
 pub(crate) use seam::{
     GradientAsk, GradientQuestion, Implementation, Joined, Limits, Part, ProviderEngine,
     ProviderRows, Terms, UserEngine,
@@ -23,10 +25,8 @@ use std::fmt;
 /// How gradients are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Engine {
-    /// Masked scores and an oblivious table: the default.
+    /// Rows stay at home: the data user only chooses, by oblivious transfer. The default.
     #[default]
-    Lookup,
-    /// Rows stay at home: the data user only chooses, by oblivious transfer.
     Resident,
     /// The paper's Algorithm 5, with its leaks: for reproduction only.
     Paper,
@@ -61,12 +61,11 @@ impl Impossible {
 
 impl Engine {
     /// Every engine, the default first.
-    pub const ALL: [Self; 3] = [Self::Lookup, Self::Resident, Self::Paper];
+    pub const ALL: [Self; 2] = [Self::Resident, Self::Paper];
 
     /// Its name in files, messages and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Lookup => "lookup",
             Self::Resident => "resident",
             Self::Paper => "paper",
         }
@@ -81,7 +80,6 @@ impl Engine {
     /// The one place where a name becomes an engine.
     pub(crate) fn implementation(self) -> Result<&'static dyn Implementation, Impossible> {
         match self {
-            Self::Lookup => Ok(&lookup::Lookup),
             Self::Resident => Ok(&resident::Resident),
             #[cfg(feature = "paper")]
             Self::Paper => Ok(&paper::Paper),
@@ -143,7 +141,7 @@ mod tests {
         let refused = serde_json::from_str::<Engine>("\"magic\"").unwrap_err();
         let words = refused.to_string();
         assert!(
-            words.starts_with("no engine is called magic; there are lookup"),
+            words.starts_with("no engine is called magic; there are resident"),
             "{words}"
         );
     }

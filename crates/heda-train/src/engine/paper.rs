@@ -1,8 +1,8 @@
 //! Engine `paper`: where a job meets Algorithm 5 of the Heda paper ([`heda_paper::algorithm5`]).
 //!
-//! It trains in its own way and counts held-out rows as engine `lookup` does.
+//! It trains in its own way and counts held-out rows as engine `resident` does.
 
-use super::lookup::{self, Encrypted, LookupProvider, LookupUser, Remote};
+use super::resident::{Remote, Resident, ResidentProvider, ResidentUser, check_held_out};
 use super::{
     Engine, GradientAsk, GradientQuestion, Implementation, Impossible, Joined, Limits, Part,
     ProviderEngine, ProviderRows, Terms, UserEngine,
@@ -41,7 +41,7 @@ fn shape(terms: &Terms<'_>, rows: usize) -> Result<Shape, Impossible> {
         return Err(Impossible::job(OtherLoss));
     }
     let published = Column::Published {
-        fraction_bits: proposal.value_bits,
+        fraction_bits: proposal.resolution.value_bits(),
     };
     let column = |index: usize| match terms.columns.hidden.contains(&index) {
         true => Column::Encrypted,
@@ -69,7 +69,7 @@ fn values(points: &[u32], value_bits: u32) -> Vec<f64> {
 /// A provider's rows: hidden columns as they are, to be rounded once, to the engine's own grid;
 /// published ones as published.
 fn own_values(terms: &Terms<'_>, rows: &ProviderRows) -> Vec<f64> {
-    let mut cells = values(&rows.grid, terms.proposal.value_bits);
+    let mut cells = values(&rows.grid, terms.proposal.resolution.value_bits());
     let width = terms.columns.width.max(1);
     let exact = rows.exact.values().chunks_exact(width);
     for (cells, exact) in cells.chunks_exact_mut(width).zip(exact) {
@@ -89,12 +89,12 @@ impl Implementation for Paper {
     }
 
     fn limits(&self) -> Limits {
-        lookup::LIMITS
+        Resident.limits()
     }
 
     fn check(&self, terms: &Terms<'_>, part: Part) -> Result<(), Impossible> {
         shape(terms, part.rows)?;
-        lookup::check_held_out(terms, part)
+        check_held_out(terms, part)
     }
 
     fn set_up_user(
@@ -114,25 +114,21 @@ impl Implementation for Paper {
         };
         let own = PaperRemote::user_key(first, &mut randomness.fork("paper keys", 0)?);
         let own = own.map_err(|e| JobError::Bug(e.to_string()))?;
-        let mut counting = LookupUser::set_up(terms, parties, Encrypted::HeldOut, randomness)?;
+        let mut counting = ResidentUser::set_up(terms, parties, randomness)?;
         let remotes = counting.remotes.iter_mut();
         let mut starting: Vec<Starting<'_>> = remotes
             .zip(shapes)
             .zip(opens)
             .map(|((remote, shape), open)| Starting {
                 remote,
-                begin: Some((shape, values(&open, terms.proposal.value_bits))),
+                begin: Some((shape, values(&open, terms.proposal.resolution.value_bits()))),
             })
             .collect();
         let training = ask_all(&mut starting, |party| {
             let begun = || RemoteError::Bug("a provider is set up twice".into());
             let (shape, open) = party.begin.take().ok_or_else(begun)?;
-            let Remote {
-                channel,
-                randomness,
-                ..
-            } = &mut *party.remote;
-            let (own, randomness) = (own.clone(), randomness.clone());
+            let (own, randomness) = (own.clone(), party.remote.randomness.clone());
+            let channel = party.channel();
             Ok(PaperRemote::set_up(channel, shape, own, open, randomness)?)
         })?;
         Ok(Box::new(PaperUser { training, counting }))
@@ -150,8 +146,7 @@ impl Implementation for Paper {
         let cells = own_values(terms, &rows);
         let own = PaperRows::new(shape.columns.clone(), &cells, rows.labels.clone())
             .map_err(ServeError::defect)?;
-        let held_out = Encrypted::HeldOut;
-        let counting = LookupProvider::set_up(channel, terms, rows, masks, held_out, randomness)?;
+        let counting = ResidentProvider::set_up(channel, terms, rows, masks, randomness)?;
         let keys = ProviderKeys::generate(&shape, &mut randomness.fork("paper keys", 0)?)?;
         let training = PaperProvider::set_up(channel, shape, own, keys, randomness.clone())?;
         Ok(Box::new(PaperSide { training, counting }))
@@ -193,7 +188,7 @@ impl Party for Asked<'_> {
 /// The data user's role.
 struct PaperUser {
     training: Vec<PaperRemote>,
-    counting: LookupUser,
+    counting: ResidentUser,
 }
 
 impl UserEngine for PaperUser {
@@ -218,7 +213,7 @@ impl UserEngine for PaperUser {
             iteration: ask.iteration,
             class,
             batch: batch.index() as u32,
-            fraction_bits: 0,
+            row_bits: 0,
         };
         let parts = ask_all(&mut asked, |Asked { remote, paper }| {
             let channel = remote.channel();
@@ -247,7 +242,7 @@ impl UserEngine for PaperUser {
 /// A provider's role.
 struct PaperSide {
     training: PaperProvider,
-    counting: LookupProvider,
+    counting: ResidentProvider,
 }
 
 impl ProviderEngine for PaperSide {
@@ -311,7 +306,7 @@ impl From<PaperError> for ServeError {
 mod tests {
     use super::*;
     use crate::engine::Columns;
-    use crate::engine::seam::testing::reason;
+    use crate::engine::testing::reason;
     use crate::proposal::testing::proposal;
     use crate::rows::on_grid;
     use heda_learn::data::{Dataset, Feature};

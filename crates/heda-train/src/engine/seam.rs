@@ -12,7 +12,6 @@ use heda_dp::account::Charge;
 #[cfg(feature = "paper")]
 use heda_learn::data::Dataset;
 use heda_learn::data::Feature;
-use heda_learn::fixed::{Precision, PrecisionError};
 use heda_learn::gradient::{Batch, Gradient};
 
 /// What all parties of a job know once the split is agreed on.
@@ -25,11 +24,6 @@ pub(crate) struct Terms<'a> {
 }
 
 impl Terms<'_> {
-    /// The grids. A proposal that was checked has possible ones.
-    pub(crate) fn precision(&self) -> Result<Precision, PrecisionError> {
-        Precision::new(self.proposal.value_bits, self.proposal.index_bits)
-    }
-
     /// Batches an epoch, at least one.
     pub(crate) fn batches(&self) -> usize {
         self.proposal.batches.max(1) as usize
@@ -176,8 +170,9 @@ pub(crate) struct GradientQuestion {
     /// The class that counts as one.
     pub(crate) positive: u32,
     pub(crate) batch: Batch,
-    /// As the data user's command has it; for the engine to check.
-    pub(crate) fraction_bits: u32,
+    /// All providers together have fewer than 2^`row_bits` rows in the batch, as the data user says;
+    /// for the engine to check.
+    pub(crate) row_bits: u32,
 }
 
 /// A provider's role once everything is set up.
@@ -192,37 +187,4 @@ pub(crate) trait ProviderEngine {
     /// Answers one evaluation (J10). Asked for each class at most once, in order.
     fn count(&mut self, channel: &mut Channel, class: u32, positive: u32)
     -> Result<(), ServeError>;
-}
-
-#[cfg(test)]
-pub(super) mod testing {
-    use super::*;
-    use crate::engine::Engine;
-    use crate::proposal::testing::proposal;
-
-    /// Why an engine cannot do a job with so many hidden columns and these numbers of rows,
-    /// batches and held-out rows.
-    pub(crate) fn reason(
-        engine: Engine,
-        hidden: usize,
-        [rows, batches, held_out]: [usize; 3],
-    ) -> Option<String> {
-        let columns = Columns {
-            width: hidden,
-            hidden: (0..hidden).collect(),
-            open: Vec::new(),
-        };
-        let proposal = Proposal {
-            batches: batches as u32,
-            ..proposal()
-        };
-        let terms = Terms {
-            proposal: &proposal,
-            features: &[],
-            columns: &columns,
-        };
-        let checked = engine.implementation().unwrap();
-        let checked = checked.check(&terms, Part { rows, held_out });
-        checked.err().map(|e| e.to_string())
-    }
 }

@@ -169,7 +169,7 @@ impl Provider<'_> {
         let (taking_part, published) = taking_part(split);
         let data = data.select_features(&taking_part);
         let (training, held_out) = order.cut(&data);
-        let bits = terms.proposal.value_bits;
+        let bits = terms.proposal.resolution.value_bits();
         let mut rows = ProviderRows {
             grid: on_grid(training.values(), bits),
             labels: training.labels().to_vec(),
@@ -205,7 +205,7 @@ impl Provider<'_> {
             open,
             &rows.grid,
             *width,
-            terms.proposal.value_bits,
+            terms.proposal.resolution.value_bits(),
             spending,
         )
         .map_err(Unfit::Release)?;
@@ -240,7 +240,7 @@ impl Provider<'_> {
                     iteration,
                     class,
                     batch,
-                    fraction_bits,
+                    row_bits,
                 } => {
                     let positive = asked.gradient(proposal, iteration, class, batch)?;
                     self.house.begin_iteration(proposal.job, iteration)?;
@@ -249,7 +249,7 @@ impl Provider<'_> {
                         iteration,
                         positive,
                         batch,
-                        fraction_bits,
+                        row_bits,
                     };
                     engine.gradient(channel, question)?;
                     iterations += 1;

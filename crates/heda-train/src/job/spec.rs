@@ -4,10 +4,10 @@ use crate::error::{BadJob, JobError};
 use crate::histogram::Histogram;
 use crate::proposal::{Engine, JobId, PROTOCOL_VERSION, Proposal, Ranking, Spending, Split};
 use heda_learn::data::Feature;
-use heda_learn::fixed::Precision;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Optimiser, Settings};
 use heda_learn::partition::Partition;
+use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::score;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ pub struct JobSpec {
     /// The loss.
     pub loss: LossKind,
     /// The grids.
-    pub precision: Precision,
+    pub resolution: Resolution,
     /// The optimiser of every model.
     pub settings: Settings,
     /// Share of rows held out, in thousandths.
@@ -97,8 +97,7 @@ impl JobSpec {
             engine: self.engine,
             loss: self.loss,
             positives: self.positives.clone(),
-            value_bits: self.precision.value_bits(),
-            index_bits: self.precision.index_bits(),
+            resolution: self.resolution,
             batches: self.settings.method.batches() as u32,
             iterations: self
                 .settings

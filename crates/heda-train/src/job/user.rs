@@ -218,7 +218,7 @@ impl Running<'_> {
         published.sort_unstable();
         let features = self.spec.schema.features();
         let open: Vec<&Feature> = published.iter().map(|&f| &features[f]).collect();
-        let value_bits = self.spec.precision.value_bits();
+        let value_bits = self.spec.resolution.value_bits();
         ask_all(joined, |party| {
             let rows = party.part.rows;
             let channel = party.channel();

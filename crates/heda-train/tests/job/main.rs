@@ -6,10 +6,10 @@ mod refusals;
 
 use heda_crypto::random::Randomness;
 use heda_learn::data::Dataset;
-use heda_learn::fixed::Precision;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings, safe_rate};
 use heda_learn::partition::Partition;
+use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::score;
 use heda_train::error::JobError;
@@ -54,8 +54,6 @@ fn rows(count: usize, classes: &[&str], seed: u64) -> Dataset {
 }
 
 const TWO: [&str; 2] = ["no", "yes"];
-/// Engines that do the same jobs.
-const ENGINES: [Engine; 2] = [Engine::Lookup, Engine::Resident];
 
 fn spec(classes: &[&str], settings: Settings) -> JobSpec {
     let positives = match classes.len() {
@@ -67,9 +65,9 @@ fn spec(classes: &[&str], settings: Settings) -> JobSpec {
         dataset: "rows".into(),
         schema: schema(classes),
         positives,
-        engine: Engine::Lookup,
+        engine: Engine::Resident,
         loss: LossKind::Logistic,
-        precision: Precision::default(),
+        resolution: Resolution::default(),
         settings,
         holdout_permille: 200,
         ranking: Ranking::Agreed {
@@ -124,7 +122,7 @@ impl Observer for StopAfter {
 
 #[test]
 fn a_resumed_run_ends_where_the_uninterrupted_one_does() {
-    ENGINES.into_iter().for_each(resume);
+    resume(Engine::Resident);
 }
 
 fn resume(engine: Engine) {
@@ -181,18 +179,14 @@ fn a_checkpoint_of_other_settings_is_refused_with_the_remedy() {
 
 #[test]
 fn an_evaluation_that_is_done_is_not_asked_for_again() {
-    ask_for_evaluations_once(Engine::Lookup, 0x26, 0);
-    // The same message ends a gradient there.
-    ask_for_evaluations_once(Engine::Resident, 0x36, 6);
+    // The same message belongs to a gradient.
+    ask_for_evaluations_once(0x36, 6);
 }
 
 /// `tag` is the last message of an evaluation, and of so many gradients of the whole run.
-fn ask_for_evaluations_once(engine: Engine, tag: u8, gradients: usize) {
+fn ask_for_evaluations_once(tag: u8, gradients: usize) {
     const THREE: [&str; 3] = ["low", "middle", "high"];
-    let spec = JobSpec {
-        engine,
-        ..spec(&THREE, lbfgs(2))
-    };
+    let spec = spec(&THREE, lbfgs(2));
     let randomness = Randomness::seeded(6);
     let run = |observer: &mut dyn Observer, resume| {
         let parts = vec![rows(150, &THREE, 1), rows(150, &THREE, 2)];
@@ -334,7 +328,7 @@ fn a_chosen_split_is_kept_before_anyone_hears_it_and_not_chosen_again() {
 
 #[test]
 fn several_classes_are_told_apart_one_against_the_rest() {
-    ENGINES.into_iter().for_each(tell_classes_apart);
+    tell_classes_apart(Engine::Resident);
 }
 
 fn tell_classes_apart(engine: Engine) {
@@ -363,7 +357,7 @@ fn tell_classes_apart(engine: Engine) {
 
 #[test]
 fn every_loss_and_optimiser_trains() {
-    ENGINES.into_iter().for_each(train_every_loss);
+    train_every_loss(Engine::Resident);
 }
 
 fn train_every_loss(engine: Engine) {

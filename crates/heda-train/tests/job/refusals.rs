@@ -78,7 +78,7 @@ fn what_cannot_be_done_costs_nothing() {
     };
     let run = |spec| local::run(spec, &houses, &randomness, &mut Quiet, None, false);
     let refused = run(&impossible).err().unwrap().to_string();
-    assert!(refused.contains("use engine lookup"), "{refused}");
+    assert!(refused.contains("use engine resident"), "{refused}");
     run(&possible).unwrap();
 }
 

@@ -31,7 +31,7 @@ fn summary() -> Summary {
     };
     Summary {
         dataset: format!("Data of {HOSTILE}"),
-        engine: Engine::Lookup,
+        engine: Engine::Resident,
         seeded: true,
         providers: 1,
         rows: 80,
@@ -90,7 +90,7 @@ fn summary() -> Summary {
 fn model() -> Model {
     let provenance = Provenance {
         dataset: "x".into(),
-        engine: "lookup".into(),
+        engine: "resident".into(),
         rows: 80,
         providers: 1,
         iterations: 3,

@@ -10,9 +10,6 @@ impl Summary {
         let user = learned(Who::DataUser, self).join("; ");
         let scored = self.is_scored();
         let providers = match self.engine {
-            Engine::Lookup => {
-                self.providers_learned("every number that they decrypted was masked uniformly")
-            }
             Engine::Resident => self.providers_learned(
                 "they decrypt nothing, and whatever reached them was uniform to them",
             ),

@@ -1,13 +1,16 @@
-//! Whole gradients of both engines, all parties on this machine, on random rows.
+//! Whole gradients of the engines, all parties on this machine, on random rows; and where engine
+//! `resident` spends its time.
 
 use heda::Job;
-use heda::failure::Failure;
+use heda::failure::{Failure, Kind};
 use heda::local_job::HOLDOUT_PERMILLE;
 use heda::planning::{Costs, Shape, measure as measure_job};
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::gradient::Batch;
 use heda_learn::optimise::{Method, Settings};
+use heda_learn::resident::Resolution;
+use heda_train::engine::{StepCost, profile};
 use heda_train::job::JobSpec;
 use heda_train::proposal::{Engine, JobId, Ranking};
 use serde::Serialize;
@@ -17,13 +20,24 @@ const PROVIDERS: usize = 3;
 /// Engine `paper` is measured on mini-batches of about this many rows, as the paper used it.
 const PAPER_BATCH_ROWS: usize = 32;
 const KEY_BITS: u32 = 2048;
-/// Rows of the test that time grows with rows: a block is 8,192 rows of one provider.
-const GROWTH: [usize; 3] = [65_536, 131_072, 262_144];
+/// Rows whose steps are measured one by one, on one core.
+const STEP_ROWS: usize = 26_049 / PROVIDERS;
+
+/// What is measured: an engine on rows like those of a data set.
+#[derive(Clone, Copy)]
+struct Setting {
+    engine: Engine,
+    bundle: Bundle,
+    coding: Coding,
+    rows: usize,
+    resolution: Resolution,
+}
 
 /// One engine on rows of one shape.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Line {
     engine: Engine,
+    code_bits: u32,
     columns: usize,
     training_rows: usize,
     batch_rows: usize,
@@ -32,52 +46,96 @@ pub(super) struct Line {
     bytes_per_row_iteration: f64,
 }
 
+/// The steps of one gradient.
+#[derive(Serialize)]
+struct Steps {
+    code_bits: u32,
+    columns: usize,
+    rows: usize,
+    steps: Vec<StepCost>,
+}
+
 /// Both engines.
 #[derive(Serialize)]
 pub(super) struct Section {
     lines: Vec<Line>,
-    /// How many times faster `lookup` is per row and iteration than `paper`, on rows of BCWD, if
-    /// this build has both.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lookup_faster_by: Option<f64>,
+    steps: Vec<Steps>,
+}
+
+/// One-bit derivatives, as jobs with noise have them.
+fn one_bit() -> Result<Resolution, Failure> {
+    Resolution::new(10, 2, 6, 1, 4).map_err(|e| Failure::new(Kind::Bug, e))
 }
 
 /// Measures the engines.
 pub(super) fn measure() -> Result<Section, Failure> {
-    let bcwd = line(Engine::Lookup, Bundle::Bcwd, 699)?;
-    let paper = cfg!(feature = "paper")
-        .then(|| line(Engine::Paper, Bundle::Bcwd, 699))
-        .transpose()?;
-    let mut lines = vec![bcwd.clone()];
-    lines.extend(paper.clone());
-    lines.push(line(Engine::Resident, Bundle::Bcwd, 699)?);
-    for engine in [Engine::Lookup, Engine::Resident] {
-        lines.push(line(engine, Bundle::Adult, 32_561)?);
+    let (exact, one_bit) = (Resolution::default(), one_bit()?);
+    let mut lines = Vec::new();
+    for (bundle, coding, rows) in [
+        (Bundle::Bcwd, Coding::Paper, 699),
+        (Bundle::Adult, Coding::Paper, 32_561),
+        (Bundle::Adult, Coding::Natural, 32_561),
+        (Bundle::Adult, Coding::Paper, 1_250_000),
+    ] {
+        for resolution in [one_bit, exact] {
+            lines.push(line(Setting {
+                engine: Engine::Resident,
+                bundle,
+                coding,
+                rows,
+                resolution,
+            })?);
+        }
     }
-    for rows in GROWTH {
-        lines.push(line(Engine::Lookup, Bundle::Adult, rows)?);
+    if cfg!(feature = "paper") {
+        lines.push(line(Setting {
+            engine: Engine::Paper,
+            bundle: Bundle::Bcwd,
+            coding: Coding::Paper,
+            rows: 699,
+            resolution: exact,
+        })?);
     }
-    let lookup_faster_by = paper
-        .map(|paper| paper.microseconds_per_row_iteration / bcwd.microseconds_per_row_iteration);
-    Ok(Section {
-        lines,
-        lookup_faster_by,
+    let steps = [one_bit, exact]
+        .map(steps)
+        .into_iter()
+        .collect::<Result<_, _>>()?;
+    Ok(Section { lines, steps })
+}
+
+/// The steps of one gradient over one provider's share of Adult in the paper's coding.
+fn steps(resolution: Resolution) -> Result<Steps, Failure> {
+    let bug = |e: &dyn fmt::Display| Failure::new(Kind::Bug, e);
+    let features = Bundle::Adult.schema(Coding::Paper).features();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    let pool = pool.map_err(|e| bug(&e))?;
+    let made = || profile(&features, STEP_ROWS, resolution, &Randomness::from_os());
+    // The first run warms up.
+    pool.install(made).map_err(|e| bug(&e))?;
+    Ok(Steps {
+        code_bits: resolution.code_bits(),
+        columns: features.len(),
+        rows: STEP_ROWS,
+        steps: pool.install(made).map_err(|e| bug(&e))?,
     })
 }
 
-/// One engine on so many rows like those of a data set in the paper's coding, all encrypted.
-fn line(engine: Engine, bundle: Bundle, rows: usize) -> Result<Line, Failure> {
-    let schema = bundle.schema(Coding::Paper);
-    let columns = schema.columns().len();
+/// One engine on so many rows like those of a data set, all encrypted.
+fn line(setting: Setting) -> Result<Line, Failure> {
+    let Setting { engine, rows, .. } = setting;
+    let schema = setting.bundle.schema(setting.coding);
+    let columns = schema.features().iter().map(|f| f.columns.len()).sum();
     let training_rows = rows - rows * HOLDOUT_PERMILLE as usize / 1000;
     let batches = match engine {
-        Engine::Lookup | Engine::Resident => 1,
+        Engine::Resident => 1,
         Engine::Paper => training_rows / PAPER_BATCH_ROWS,
     };
+    let features = schema.columns().len();
     let names = schema.columns().iter();
     let order = names.map(|column| column.name().to_owned()).collect();
     let job = Job::builder("bench", schema)
         .engine(engine)
+        .resolution(setting.resolution)
         .key_bits(KEY_BITS)
         .settings(Settings {
             method: Method::Descent {
@@ -97,27 +155,35 @@ fn line(engine: Engine, bundle: Bundle, rows: usize) -> Result<Line, Failure> {
     let shares: Vec<usize> = (0..PROVIDERS)
         .map(|part| Batch::new(part, PROVIDERS).share(rows).len())
         .collect();
-    let order: Vec<usize> = (0..columns).collect();
+    let order: Vec<usize> = (0..features).collect();
     let costs = measure_job(&Shape {
         spec: &spec,
         order: &order,
-        iota: columns,
+        iota: features,
         rows: &shares,
         most_rows: usize::MAX,
     })?;
     Ok(of_costs(
         &spec,
         &costs,
+        columns,
         training_rows,
         training_rows / batches,
     ))
 }
 
-fn of_costs(spec: &JobSpec, costs: &Costs, training_rows: usize, batch_rows: usize) -> Line {
+fn of_costs(
+    spec: &JobSpec,
+    costs: &Costs,
+    columns: usize,
+    training_rows: usize,
+    batch_rows: usize,
+) -> Line {
     let bytes = costs.sent.each + costs.received.each;
     Line {
         engine: spec.engine,
-        columns: spec.schema.columns().len(),
+        code_bits: spec.resolution.code_bits(),
+        columns,
         training_rows,
         batch_rows,
         milliseconds_per_iteration: 1e3 * costs.seconds.each,
@@ -134,14 +200,18 @@ impl fmt::Display for Section {
         )?;
         writeln!(
             f,
-            "  {:<7} {:>7} {:>9} {:>9} {:>13} {:>9} {:>11}",
-            "engine", "columns", "rows", "batch", "ms/iteration", "µs/row", "bytes/row"
+            "  {:<8} {:>4} {:>7} {:>9} {:>9} {:>13} {:>9} {:>11}",
+            "engine", "bits", "columns", "rows", "batch", "ms/iteration", "µs/row", "bytes/row"
         )?;
         for line in &self.lines {
             writeln!(
                 f,
-                "  {:<7} {:>7} {:>9} {:>9} {:>13.2} {:>9.2} {:>11.0}",
+                "  {:<8} {:>4} {:>7} {:>9} {:>9} {:>13.2} {:>9.2} {:>11.0}",
                 line.engine.to_string(),
+                match line.engine {
+                    Engine::Resident => line.code_bits.to_string(),
+                    Engine::Paper => String::from("–"),
+                },
                 line.columns,
                 line.training_rows,
                 line.batch_rows,
@@ -150,12 +220,34 @@ impl fmt::Display for Section {
                 line.bytes_per_row_iteration
             )?;
         }
-        match self.lookup_faster_by {
-            Some(times) => write!(
-                f,
-                "  per row and iteration lookup is {times:.0} times faster than paper"
-            ),
-            None => write!(f, "  this build was made without engine paper"),
+        for steps in &self.steps {
+            write!(f, "{steps}")?;
         }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "\nsteps of a gradient, {} rows of {} columns, {} bits, each on one core\n  {:<13} {:<28} {:>9} {:>11}",
+            self.rows, self.columns, self.code_bits, "party", "step", "µs/row", "bytes/row"
+        )?;
+        for step in &self.steps {
+            write!(
+                f,
+                "\n  {:<13} {:<28} {:>9.3} {:>11.1}",
+                if step.data_user {
+                    "data user"
+                } else {
+                    "provider"
+                },
+                step.step,
+                1e6 * step.took.as_secs_f64() / self.rows as f64,
+                step.bytes as f64 / self.rows as f64
+            )?;
+        }
+        writeln!(f)
     }
 }

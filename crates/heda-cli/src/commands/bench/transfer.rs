@@ -2,31 +2,31 @@
 
 use super::timing::milliseconds;
 use heda::failure::{Failure, Kind};
-use heda_crypto::ot::{ChooserSetup, LookupChooser, LookupSender};
 use heda_crypto::random::Randomness;
+use heda_crypto::transfer::{Chooser, ChooserSetup, FieldBits, Sender, SenderSetup, TransferError};
 use rayon::ThreadPoolBuilder;
 use serde::Serialize;
 use std::fmt;
 use std::hint::black_box;
 
-const RANDOM_TRANSFERS: usize = 1 << 20;
-const LOOKUPS: usize = 100_000;
-const INDEX_BITS: u32 = 8;
+const BITS: usize = 1 << 18;
+const INDICES: usize = 1 << 16;
+const FIELD_BITS: u32 = 6;
 
 /// What both parties together do in a second on one core.
 #[derive(Serialize)]
 pub(super) struct Section {
     base_setup_ms: f64,
-    random_transfers_per_second: f64,
-    /// One of 256 entries of six bytes.
-    lookups_per_second: f64,
+    one_of_two_per_second: f64,
+    /// One of 64 entries of one bit.
+    one_of_64_per_second: f64,
 }
 
 fn bug(error: impl fmt::Display) -> Failure {
     Failure::new(Kind::Bug, error)
 }
 
-/// Measures setup, random transfers and lookups.
+/// Measures setup and both kinds of transfers.
 pub(super) fn measure() -> Result<Section, Failure> {
     let one_core = ThreadPoolBuilder::new()
         .num_threads(1)
@@ -37,73 +37,66 @@ pub(super) fn measure() -> Result<Section, Failure> {
 
 fn section() -> Result<Section, Failure> {
     let (mut chooser, mut sender) = pair()?;
-    let choices: Vec<bool> = (0..RANDOM_TRANSFERS).map(|i| i % 3 == 0).collect();
-    let indices: Vec<u16> = (0..LOOKUPS).map(|i| (i % 256) as u16).collect();
-    let random = milliseconds(|| {
-        black_box(random_transfers(&mut chooser, &mut sender, &choices).is_ok());
+    let bits = milliseconds(|| {
+        black_box(bits(&mut chooser, &mut sender).is_ok());
     });
-    let lookups = milliseconds(|| {
-        black_box(lookup(&mut chooser, &mut sender, &indices).is_ok());
+    let indices = milliseconds(|| {
+        black_box(indices(&mut chooser, &mut sender).is_ok());
     });
     Ok(Section {
         base_setup_ms: milliseconds(|| {
             black_box(pair().is_ok());
         }),
-        random_transfers_per_second: 1000.0 * RANDOM_TRANSFERS as f64 / random,
-        lookups_per_second: 1000.0 * LOOKUPS as f64 / lookups,
+        one_of_two_per_second: 1000.0 * BITS as f64 / bits,
+        one_of_64_per_second: 1000.0 * INDICES as f64 / indices,
     })
 }
 
-fn pair() -> Result<(LookupChooser, LookupSender), Failure> {
+fn pair() -> Result<(Chooser, Sender), Failure> {
+    let field = FieldBits::new(FIELD_BITS).map_err(bug)?;
     let mut rng = Randomness::from_os().fork("bench", 2).map_err(bug)?;
-    let (setup, first) = ChooserSetup::start(&mut rng);
-    let (sender, second) = LookupSender::setup(&first, &mut rng).map_err(bug)?;
-    Ok((setup.finish(&second).map_err(bug)?, sender))
+    let (chooser, first) = ChooserSetup::start(field, b"bench", &mut rng);
+    let (sender, second) = SenderSetup::answer(field, b"bench", &first, &mut rng);
+    let (chooser, third) = chooser.finish(&second, &mut rng).map_err(bug)?;
+    Ok((chooser, sender.finish(&third).map_err(bug)?))
 }
 
-fn random_transfers(
-    chooser: &mut LookupChooser,
-    sender: &mut LookupSender,
-    choices: &[bool],
-) -> Result<(), Failure> {
-    let (request, keys) = chooser.random(choices).map_err(bug)?;
-    let pairs = sender.random(&request, choices.len()).map_err(bug)?;
-    black_box((keys, pairs));
-    Ok(())
+fn bits(chooser: &mut Chooser, sender: &mut Sender) -> Result<(), TransferError> {
+    let (request, random) = chooser.extend_bits(BITS)?;
+    let keys = sender.accept_bits(&request)?;
+    let (corrections, chosen) = random.correct(&vec![true; BITS])?;
+    keys.pads(&corrections, 16, |_, zero, one| {
+        black_box((zero, one));
+    })?;
+    chosen.pads(16, |_, pad| {
+        black_box(pad);
+    })
 }
 
-fn lookup(
-    chooser: &mut LookupChooser,
-    sender: &mut LookupSender,
-    indices: &[u16],
-) -> Result<(), Failure> {
-    let (request, pending) = chooser.request(indices, INDEX_BITS).map_err(bug)?;
-    let fill = |row: usize, table: &mut [u64]| {
-        table
-            .iter_mut()
-            .zip(row as u64..)
-            .for_each(|(entry, value)| *entry = value);
-    };
-    let answer = sender
-        .answer_u48(&request, indices.len(), INDEX_BITS, fill)
-        .map_err(bug)?;
-    black_box(pending.finish_u48(&answer).map_err(bug)?);
+fn indices(chooser: &mut Chooser, sender: &mut Sender) -> Result<(), TransferError> {
+    let (request, random) = chooser.extend_indices(INDICES)?;
+    let keys = sender.accept_indices(&request)?;
+    let (corrections, chosen) = random.correct(&vec![33; INDICES])?;
+    keys.pads(&corrections, FIELD_BITS, 1, |_, pads| {
+        black_box(pads);
+    })?;
+    black_box(chosen.pads(1)?);
     Ok(())
 }
 
 impl fmt::Display for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "oblivious transfer, both parties on one core")?;
-        writeln!(f, "  base setup       {:>9.2} ms", self.base_setup_ms)?;
+        writeln!(f, "  base setup     {:>9.2} ms", self.base_setup_ms)?;
         writeln!(
             f,
-            "  random transfers {:>9.0} a second",
-            self.random_transfers_per_second
+            "  one of two     {:>9.0} a second",
+            self.one_of_two_per_second
         )?;
         write!(
             f,
-            "  1-of-256 lookups {:>9.0} a second",
-            self.lookups_per_second
+            "  one of 64      {:>9.0} a second",
+            self.one_of_64_per_second
         )
     }
 }

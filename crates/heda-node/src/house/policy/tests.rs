@@ -35,7 +35,7 @@ fn request() -> JobRequest {
     JobRequest {
         job: "job-1".into(),
         schema: "s1".into(),
-        engine: Engine::Lookup,
+        engine: Engine::Resident,
         scored: false,
         features: vec!["age".into(), "marker".into()],
         published: Published::Any(1),

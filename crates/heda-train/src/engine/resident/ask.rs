@@ -1,33 +1,47 @@
 //! The data user's side of the conversation: moves messages between channels and the steps.
+//!
+//! A gradient is asked for in blocks of rows. Requests and columns of the first two blocks travel
+//! ahead, while the gradient before is finished; those of a later block while the one before it is
+//! answered. Both sides follow the same order, so neither waits for what the other will not send:
+//!
+//! 1. for every block: columns, question; then the symbols of the block before;
+//! 2. for every block: choices;
+//! 3. requests for the first blocks of the next gradient;
+//! 4. for every block: payload; then the sum.
 
-use super::shape::{Shape, TreeNumbers};
-use super::user::{UserAhead, UserSession, whole_sums};
-use super::{count_shape, evaluate, lanes, next_batch, tag, training_shape};
+use super::shape::{Shape, TreeNumbers, blocks};
+use super::user::{UserAhead, UserAsked, UserChosen, UserSession, UserSum, whole_sums};
+use super::{
+    AHEAD_BLOCKS, count_shape, encoding, evaluate, lanes, next_batch, tag, training_shape,
+};
 use crate::engine::{GradientAsk, Impossible, Joined, Part, Terms, UserEngine};
-use crate::error::{BadJob, JobError};
+use crate::error::JobError;
 use crate::histogram::Histogram;
 use crate::message::{Command, Message};
 use crate::parallel::{Party, RemoteError, ask_all};
 use heda_blocks::channel::Channel;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, SetupSecond};
-use heda_learn::fixed::Domain;
 use heda_learn::gradient::{Batch, Gradient};
-use heda_learn::resident::{CodeTable, Weights};
+use heda_learn::resident::{CodeTable, Encoding, Weights};
 use rand_core::Rng;
+use std::collections::VecDeque;
+use std::ops::Range;
 use zeroize::Zeroizing;
 
 /// One provider, seen from the data user.
-struct Remote {
+pub(in super::super) struct Remote {
     name: String,
     channel: Channel,
-    part: Part,
+    pub(in super::super) part: Part,
     /// Published columns on the grid, row by row.
     open: Vec<u32>,
     session: UserSession,
-    randomness: Randomness,
-    /// Asked for ahead, for the batch that comes next if nothing changes.
-    pending: Option<(Batch, UserAhead)>,
+    /// For the evaluation.
+    counting: UserSession,
+    pub(in super::super) randomness: Randomness,
+    /// Asked for ahead: the first blocks of the batch that comes next if nothing changes.
+    pending: Option<(Batch, VecDeque<UserAhead>)>,
 }
 
 impl Party for Remote {
@@ -41,12 +55,12 @@ impl Party for Remote {
 }
 
 /// The data user of a job.
-pub(super) struct ResidentUser {
-    remotes: Vec<Remote>,
+pub(in super::super) struct ResidentUser {
+    pub(in super::super) remotes: Vec<Remote>,
     shape: Shape,
     count_shape: Shape,
     table: CodeTable,
-    domain: Domain,
+    encoding: Encoding,
     /// Columns that it knows.
     open: Vec<usize>,
     /// Gradients of the whole job.
@@ -65,37 +79,52 @@ struct Round<'a> {
     goes_on: bool,
 }
 
+/// Step S with one provider, for the training and for the evaluation in the same messages.
+fn set_up(
+    party: &mut Joined,
+    contexts: [Vec<u8>; 2],
+    shapes: [&Shape; 2],
+    randomness: &Randomness,
+) -> Result<[UserSession; 2], RemoteError> {
+    let mut rng = randomness.party(&party.name).fork("transfer keys", 0)?;
+    let [(training, first), (counting, other)] =
+        [0, 1].map(|n| ChooserSetup::start(shapes[n].field, &contexts[n], &mut rng));
+    let channel = &mut party.channel;
+    channel.send(tag::SETUP, &[first.to_bytes(), other.to_bytes()].concat())?;
+    let lengths = shapes.map(|shape| SetupSecond::bytes(shape.field));
+    let answer = channel.receive(tag::SETUP, lengths.iter().sum())?;
+    let [second, other] = super::parts("the setup", &answer, lengths)?;
+    let second = SetupSecond::from_bytes(shapes[0].field, second)?;
+    let other = SetupSecond::from_bytes(shapes[1].field, other)?;
+    let (training, third) = training.finish(&second, &mut rng)?;
+    let (counting, other) = counting.finish(&other, &mut rng)?;
+    channel.send(tag::SETUP, &[third.to_bytes(), other.to_bytes()].concat())?;
+    Ok([training, counting].map(UserSession::new))
+}
+
 impl ResidentUser {
     /// Step S with all providers at once.
-    pub(super) fn set_up(
+    pub(in super::super) fn set_up(
         terms: &Terms<'_>,
         mut parties: Vec<Joined>,
         randomness: &Randomness,
     ) -> Result<Self, JobError> {
-        let shape = training_shape(terms, 0).map_err(Impossible::job)?;
-        let count_shape = count_shape(terms).map_err(Impossible::job)?;
-        let grid = shape.resolution.grid();
-        let domain = Domain::of_features(terms.features, grid).map_err(BadJob::from)?;
+        let encoding = encoding(terms).map_err(Impossible::job)?;
+        let shape = training_shape(terms, &encoding).map_err(Impossible::job)?;
+        let count_shape = count_shape(terms, &encoding).map_err(Impossible::job)?;
         let sessions = ask_all(&mut parties, |party| {
-            let mut rng = randomness.party(&party.name).fork("transfer keys", 0)?;
-            let context = &terms.proposal.job.0;
-            let (setup, first) = ChooserSetup::start(shape.field, context, &mut rng);
-            let channel = party.channel();
-            channel.send(tag::SETUP, &first.to_bytes())?;
-            let second = channel.receive(tag::SETUP, SetupSecond::bytes(shape.field))?;
-            let second = SetupSecond::from_bytes(shape.field, &second)?;
-            let (chooser, third) = setup.finish(&second, &mut rng)?;
-            channel.send(tag::SETUP, &third.to_bytes())?;
-            Ok(UserSession::new(chooser))
+            let contexts = super::contexts(terms);
+            set_up(party, contexts, [&shape, &count_shape], randomness)
         })?;
         let remotes = parties.into_iter().zip(sessions);
-        let remotes = remotes.map(|(party, session)| Remote {
+        let remotes = remotes.map(|(party, [session, counting])| Remote {
             randomness: randomness.party(&party.name),
             name: party.name,
             channel: party.channel,
             part: party.part,
             open: party.open,
             session,
+            counting,
             pending: None,
         });
         Ok(Self {
@@ -103,7 +132,7 @@ impl ResidentUser {
             table: CodeTable::new(terms.proposal.loss, shape.resolution),
             shape,
             count_shape,
-            domain,
+            encoding,
             open: terms.columns.open.clone(),
             iterations: terms.proposal.iterations,
         })
@@ -111,30 +140,36 @@ impl ResidentUser {
 }
 
 impl Remote {
-    /// What was sent ahead and is not used, is read and forgotten: whoever speaks next finds the
-    /// conversation where it should be.
-    fn forget_ahead(&mut self, shape: &Shape) -> Result<(), RemoteError> {
-        if let Some((batch, _)) = self.pending.take() {
-            self.receive_columns(shape, batch)?;
-        }
-        Ok(())
+    /// This provider's rows of a batch, block by block.
+    fn blocks(&self, batch: Batch) -> Vec<Range<usize>> {
+        blocks(batch.share(self.part.rows)).collect()
     }
 
-    fn receive_columns(&mut self, shape: &Shape, batch: Batch) -> Result<Vec<u8>, RemoteError> {
-        let rows = batch.share(self.part.rows).len();
+    /// What was sent ahead and is not used, is read and forgotten: whoever speaks next finds the
+    /// conversation where it should be.
+    fn forget_ahead(&mut self, shape: &Shape) -> Result<bool, RemoteError> {
+        let Some((batch, ahead)) = self.pending.take() else {
+            return Ok(false);
+        };
+        for block in self.blocks(batch).into_iter().take(ahead.len()) {
+            self.receive_columns(shape, block.len())?;
+        }
+        Ok(true)
+    }
+
+    fn receive_columns(&mut self, shape: &Shape, rows: usize) -> Result<Vec<u8>, RemoteError> {
         let length = shape.column_bytes(rows).iter().sum();
         Ok(self.channel.receive(tag::COLUMNS, length)?)
     }
 
-    /// Asks for what the gradient of a batch needs.
+    /// Asks for what a block needs.
     fn send_ahead(
         &mut self,
         shape: &Shape,
-        batch: Batch,
+        rows: usize,
         numbers: TreeNumbers,
     ) -> Result<UserAhead, RemoteError> {
         let mut rng = self.randomness.fork("resident places", numbers.first())?;
-        let rows = batch.share(self.part.rows).len();
         let (message, ahead) = self.session.ahead(shape, rows, numbers, &mut rng)?;
         self.channel.send(tag::AHEAD, &message)?;
         Ok(ahead)
@@ -142,61 +177,113 @@ impl Remote {
 
     /// Steps R1 to R7 but for the sum over providers.
     fn gradient(&mut self, round: &Round<'_>) -> Result<Vec<u64>, RemoteError> {
-        let (shape, batch) = (round.shape, round.batch);
-        let rows = batch.share(self.part.rows).len();
-        // R1 and R2 may have been asked for ahead; if it was for other rows, they are forgotten.
-        let (mut made, mut again) = (None, false);
-        if let Some((made_for, ahead)) = self.pending.take() {
-            let columns = self.receive_columns(shape, made_for)?;
-            again = made_for != batch;
-            made = (!again).then_some((ahead, columns));
-        }
-        round.command.send(&mut self.channel)?;
-        let (ahead, columns) = match made {
-            Some(made) => made,
-            None => {
-                let iteration = round.iteration;
-                let numbers = TreeNumbers::Gradient { iteration, again };
-                let ahead = self.send_ahead(shape, batch, numbers)?;
-                (ahead, self.receive_columns(shape, batch)?)
-            }
-        };
-        let ready = ahead.open(shape, rows, &columns)?;
-        drop(columns);
-        // R3
-        let known = self.known(round)?;
-        let (question, asked) = ready.ask(shape, round.weights, known)?;
-        self.channel.send(tag::QUESTION, &question)?;
-        // R4, R5
-        let symbols = self
-            .channel
-            .receive(tag::SYMBOLS, shape.symbol_bytes(rows))?;
-        let (choices, chosen) = asked.choose(shape, &symbols)?;
-        self.channel.send(tag::CHOICES, &choices)?;
+        let shape = round.shape;
+        let blocks = self.blocks(round.batch);
+        let chosen = self.ask_blocks(round, &blocks)?;
         if round.goes_on {
-            let next = next_batch(batch);
-            let (iteration, again) = (round.iteration + 1, false);
-            let numbers = TreeNumbers::Gradient { iteration, again };
-            let ahead = self.send_ahead(shape, next, numbers)?;
+            let next = next_batch(round.batch);
+            let blocks = self.blocks(next).into_iter().take(AHEAD_BLOCKS);
+            let mut ahead = VecDeque::new();
+            for (number, block) in blocks.enumerate() {
+                let numbers = TreeNumbers::gradient(round.iteration + 1, number, false);
+                ahead.push_back(self.send_ahead(shape, block.len(), numbers)?);
+            }
             self.pending = Some((next, ahead));
         }
         // R6, R7
-        let length = shape.payload_bytes(rows).iter().sum();
-        let payload = self.channel.receive(tag::PAYLOAD, length)?;
-        Ok(chosen.sum(shape, &payload)?)
+        let mut sum = UserSum::new(shape);
+        for (block, chosen) in blocks.iter().zip(chosen) {
+            let length = shape.payload_bytes(block.len());
+            let payload = self.channel.receive(tag::PAYLOAD, length)?;
+            chosen.open(shape, &payload, &mut sum)?;
+        }
+        let owed = self.channel.receive(tag::SUM, shape.sum_bytes())?;
+        Ok(sum.close(shape, &owed)?)
+    }
+
+    /// R1 to R5 for every block.
+    fn ask_blocks(
+        &mut self,
+        round: &Round<'_>,
+        blocks: &[Range<usize>],
+    ) -> Result<Vec<UserChosen>, RemoteError> {
+        let shape = round.shape;
+        let mut again = false;
+        if self
+            .pending
+            .as_ref()
+            .is_some_and(|(batch, _)| *batch != round.batch)
+        {
+            again = self.forget_ahead(shape)?;
+        }
+        // What was sent ahead is read before anything is asked, so that nobody waits for it.
+        let (mut ahead, mut first) = (VecDeque::new(), None);
+        if let (Some((_, made)), Some(block)) = (self.pending.take(), blocks.first()) {
+            ahead = made;
+            first = Some(self.receive_columns(shape, block.len())?);
+        }
+        round.command.send(&mut self.channel)?;
+        let mut asked: Option<UserAsked> = None;
+        let mut choices = Vec::with_capacity(blocks.len());
+        for (number, block) in blocks.iter().enumerate() {
+            for (later, block) in blocks.iter().enumerate().skip(number + ahead.len()) {
+                if later < number + AHEAD_BLOCKS {
+                    let numbers = TreeNumbers::gradient(round.iteration, later, again);
+                    ahead.push_back(self.send_ahead(shape, block.len(), numbers)?);
+                }
+            }
+            let columns = match first.take() {
+                Some(columns) => columns,
+                None => self.receive_columns(shape, block.len())?,
+            };
+            let Some(ready) = ahead.pop_front() else {
+                break;
+            };
+            let ready = ready.open(shape, block.len(), &columns)?;
+            drop(columns);
+            // R3
+            let known = self.known(round, block.clone(), number)?;
+            let (question, next) = ready.ask(shape, round.weights, known)?;
+            self.channel.send(tag::QUESTION, &question)?;
+            if let Some(before) = asked.replace(next) {
+                choices.push(self.choose(shape, before)?);
+            }
+        }
+        if let Some(last) = asked {
+            choices.push(self.choose(shape, last)?);
+        }
+        choices
+            .into_iter()
+            .map(|(message, chosen)| {
+                self.channel.send(tag::CHOICES, &message)?;
+                Ok(chosen)
+            })
+            .collect()
+    }
+
+    /// R4 and R5 for one block.
+    fn choose(
+        &mut self,
+        shape: &Shape,
+        asked: UserAsked,
+    ) -> Result<(Vec<u8>, UserChosen), RemoteError> {
+        let length = shape.symbol_bytes(asked.places.len());
+        let symbols = self.channel.receive(tag::SYMBOLS, length)?;
+        Ok(asked.choose(shape, &symbols)?)
     }
 
     /// What the data user knows of every row's score: the constant and the published columns.
-    fn known(&self, round: &Round<'_>) -> Result<Zeroizing<Vec<u32>>, RemoteError> {
+    fn known(
+        &self,
+        round: &Round<'_>,
+        rows: Range<usize>,
+        block: usize,
+    ) -> Result<Zeroizing<Vec<u32>>, RemoteError> {
         let width = round.open.len();
-        let share = round.batch.share(self.part.rows);
-        let weights: Vec<i64> = round
-            .open
-            .iter()
-            .map(|&j| round.weights.columns[j])
-            .collect();
-        let mut known: Zeroizing<Vec<u32>> = Zeroizing::new(Vec::with_capacity(share.len()));
-        for row in share {
+        let columns = round.open.iter();
+        let weights: Vec<i64> = columns.map(|&j| round.weights.columns[j]).collect();
+        let mut known: Zeroizing<Vec<u32>> = Zeroizing::new(Vec::with_capacity(rows.len()));
+        for row in rows {
             let cells = &self.open[row * width..][..width];
             let terms = weights.iter().zip(cells);
             let sum = terms.fold(round.weights.constant, |sum, (w, &x)| {
@@ -205,13 +292,17 @@ impl Remote {
             known.push(sum as u32);
         }
         if round.shape.hidden.is_empty() {
-            // Nobody else's share makes the rounding stochastic then.
+            // Nobody's mask makes the rounding stochastic then. P takes the mask to be nought and a
+            // place for its middle, less a thirty-second, so that much is taken off the mean.
             let resolution = round.shape.resolution;
-            let below = (1u32 << (resolution.score_bits() - resolution.index_bits())) - 1;
-            let number = round.iteration.into();
+            let node = 1u32 << (resolution.score_bits() - resolution.index_bits());
+            let number = TreeNumbers::gradient(round.iteration, block, false).first();
             let mut rng = self.randomness.fork("resident rounding", number)?;
             for score in known.iter_mut() {
-                *score = score.wrapping_add(rng.next_u32() & below);
+                let dither = rng.next_u32() & (node - 1);
+                *score = score
+                    .wrapping_add(dither)
+                    .wrapping_sub(node / 2 - node / 32);
             }
         }
         Ok(known)
@@ -229,7 +320,7 @@ impl Remote {
         Command::Evaluate { class }.send(&mut self.channel)?;
         // E1
         let numbers = TreeNumbers::Evaluation { class };
-        let (message, ahead) = self.session.ahead(shape, rows, numbers, &mut rng)?;
+        let (message, ahead) = self.counting.ahead(shape, rows, numbers, &mut rng)?;
         self.channel.send(tag::AHEAD, &message)?;
         let length = shape.column_bytes(rows).iter().sum();
         let columns = self.channel.receive(tag::COLUMNS, length)?;
@@ -261,13 +352,13 @@ impl UserEngine for ResidentUser {
             row_bits,
             ..self.shape.clone()
         };
-        let weights = Weights::new(ask.beta, &self.domain, shape.resolution)
+        let weights = Weights::new(ask.beta, &self.encoding, shape.resolution)
             .map_err(|e| JobError::Bug(e.to_string()))?;
         let command = Command::Gradient {
             iteration: ask.iteration,
             class: ask.class,
             batch: ask.batch.index() as u32,
-            fraction_bits: row_bits,
+            row_bits,
         };
         let round = Round {
             shape: &shape,
@@ -279,10 +370,13 @@ impl UserEngine for ResidentUser {
             goes_on: ask.iteration + 1 < self.iterations,
         };
         let parts = ask_all(&mut self.remotes, |remote| remote.gradient(&round))?;
-        let unit = self.table.unit() / 2f64.powi(shape.resolution.value_bits() as i32);
         let sums = whole_sums(&shape, &parts).into_iter();
+        let columns = sums.zip(self.encoding.payload());
+        let unit = self.table.unit();
         Ok(Gradient {
-            sum: sums.map(|sum| sum as f64 * unit).collect(),
+            sum: columns
+                .map(|(sum, column)| sum as f64 * unit * column.unit)
+                .collect(),
             rows,
         })
     }
@@ -291,7 +385,7 @@ impl UserEngine for ResidentUser {
     /// which place of a table was read. The job looks at them when the conversation is over.
     fn histogram(&mut self, class: u32, beta: &[f64]) -> Result<Histogram, JobError> {
         let shape = &self.count_shape;
-        let weights = Weights::new(beta, &self.domain, shape.resolution)
+        let weights = Weights::new(beta, &self.encoding, shape.resolution)
             .map_err(|e| JobError::Bug(e.to_string()))?;
         let parts = ask_all(&mut self.remotes, |remote| {
             remote.count(shape, &weights, class)

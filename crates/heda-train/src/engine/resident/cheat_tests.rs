@@ -1,15 +1,15 @@
 //! Parties that cheat, and what each party sees: every strategy here is run against the real steps.
 
-use super::provider::{ProviderAnswered, ProviderReady};
+use super::provider::{ProviderAnswered, ProviderReady, ProviderSum};
 use super::rows::{Batch, Rows};
 use super::shape::Shape;
-use super::tests::{FIRST, Pair, domain, pair};
-use super::user::{UserAsked, UserChosen, UserReady, whole_sums};
+use super::tests::{FIRST, Pair, encoding, pair};
+use super::user::{UserAsked, UserChosen, UserReady, UserSum, whole_sums};
 use super::{StepError, symbols};
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::TransferError;
 use heda_learn::loss::LossKind;
-use heda_learn::resident::{CodeTable, Resolution, Weights};
+use heda_learn::resident::{CodeTable, Resolution, Weights, plain_payload};
 use rand_core::Rng;
 use zeroize::Zeroizing;
 
@@ -21,8 +21,21 @@ fn resolution(code_bits: u32) -> Resolution {
 }
 
 /// Rows that are all alike.
-fn constant_rows(shape: &Shape, row: [u32; 6], label: u32) -> Rows {
-    Rows::new(shape, row.repeat(ROWS), vec![label; ROWS])
+fn constant_rows(row: [i32; 6], label: u32) -> Rows {
+    Rows::plain(&encoding(), row.repeat(ROWS), vec![label; ROWS])
+}
+
+/// R6 for a block that is all rows, with masks of nought.
+fn paid(
+    shape: &Shape,
+    table: &CodeTable,
+    batch: Batch<'_>,
+    provider: ProviderAnswered,
+    choices: &[u8],
+) -> (Vec<u8>, Vec<u8>) {
+    let mut owed = ProviderSum::new(shape);
+    let payload = provider.pay(shape, table, batch, choices, &mut owed);
+    (payload.unwrap(), owed.close(shape, &[0; 7]))
 }
 
 /// One gradient's states and messages up to R2.
@@ -77,16 +90,16 @@ fn symbol_bytes(symbols: &[u16], code_bits: u32) -> Vec<u8> {
 /// reads in R4 and opens in R6, is uniform. Without σ the symbols would all be one code.
 #[test]
 fn what_the_data_user_sees_before_q_is_uniform() {
-    for (code_bits, row, label) in [(1, [0; 6], 0), (8, [1024, 1024, 1024, 1024, 0, 0], 1)] {
+    for (code_bits, row, label) in [(1, [0; 6], 0), (8, [1024, -1024, 1024, 1024, 0, 0], 1)] {
         let mut pair = pair(resolution(code_bits), ALL.to_vec(), ROWS, 31);
         let shape = pair.shape.clone();
-        let rows = constant_rows(&shape, row, label);
+        let rows = constant_rows(row, label);
         let batch = rows.batch(0..ROWS, 1);
         let table = CodeTable::new(LossKind::Logistic, shape.resolution);
         let (user, provider, columns) = begun(&mut pair, batch, 1);
         assert_fair("R1 and R2", &columns);
         let beta = [0.0, 9.0, 0.0, 0.0, 0.0, 0.0, 0.0];
-        let weights = Weights::new(&beta, &domain(), shape.resolution).unwrap();
+        let weights = Weights::new(&beta, &encoding(), shape.resolution).unwrap();
         let known = Zeroizing::new(vec![weights.constant as u32; ROWS]);
         let (question, user) = user.ask(&shape, &weights, known).unwrap();
         let mut rng = Randomness::seeded(2).fork("coins", 0).unwrap();
@@ -95,10 +108,10 @@ fn what_the_data_user_sees_before_q_is_uniform() {
         assert_fair("R4", &message);
         let (choices, user) = user.choose(&shape, &message).unwrap();
         assert_fair("symbols", &symbol_bytes(&user.symbols, code_bits));
-        let sum = provider.sum(&shape, &table, batch, &choices).unwrap();
-        let payload = sum.send(&shape, &[0; 7]);
-        let [words, _] = shape.payload_bytes(ROWS);
-        assert_fair("R6", &payload[..words]);
+        let (payload, _) = paid(&shape, &table, batch, provider, &choices);
+        assert_fair("R6", &payload);
+        let mut opened = UserSum::new(&shape);
+        user.open(&shape, &payload, &mut opened).unwrap();
     }
 }
 
@@ -109,10 +122,10 @@ fn what_the_provider_sees_is_uniform() {
         let (mut turns, mut indices, mut choices) = (Vec::new(), Vec::new(), Vec::new());
         let mut pair = pair(resolution(2), ALL.to_vec(), ROWS, 41);
         let shape = pair.shape.clone();
-        let rows = constant_rows(&shape, [512, 0, 1024, 0, 0, 1024], 0);
+        let rows = constant_rows([512, 0, 1024, 0, 0, 1024], 0);
         let batch = rows.batch(0..ROWS, 1);
         let table = CodeTable::new(LossKind::Logistic, shape.resolution);
-        let weights = Weights::new(&beta, &domain(), shape.resolution).unwrap();
+        let weights = Weights::new(&beta, &encoding(), shape.resolution).unwrap();
         for seed in 0..50 {
             let (user, provider, _) = begun(&mut pair, batch, seed);
             let known = Zeroizing::new(vec![weights.constant as u32; ROWS]);
@@ -192,16 +205,16 @@ fn choose(asked: UserAsked, shape: &Shape, message: &[u8], any: bool) -> (Vec<u8
 }
 
 /// Whole sums over a table, with the same coins of both parties whatever the table is.
-fn sums(rows: &[([u32; 6], u32)], strategy: Strategy) -> Vec<i64> {
+fn sums(rows: &[([i32; 6], u32)], strategy: Strategy) -> Vec<i64> {
     let mut pair = pair(resolution(2), ALL.to_vec(), 1, 77);
     let shape = pair.shape.clone();
     let grid = rows.iter().flat_map(|(row, _)| *row).collect();
     let labels = rows.iter().map(|(_, label)| *label).collect();
-    let own = Rows::new(&shape, grid, labels);
+    let own = Rows::plain(&encoding(), grid, labels);
     let batch = own.batch(0..rows.len(), 1);
     let table = CodeTable::new(LossKind::Logistic, shape.resolution);
     let beta = [0.4, 3.0, -5.0, 1.0, 0.5, -0.5, 2.0];
-    let weights = Weights::new(&beta, &domain(), shape.resolution).unwrap();
+    let weights = Weights::new(&beta, &encoding(), shape.resolution).unwrap();
     let (user, provider, _) = begun(&mut pair, batch, 9);
     let places = matches!(strategy, Strategy::Places | Strategy::Everything);
     let bits = matches!(strategy, Strategy::Bits | Strategy::Everything);
@@ -211,9 +224,10 @@ fn sums(rows: &[([u32; 6], u32)], strategy: Strategy) -> Vec<i64> {
         provider.answer(&shape, &table, batch, &question, &mut rng);
     let (message, provider) = answered.unwrap();
     let (choices, user) = choose(user, &shape, &message, bits);
-    let sum = provider.sum(&shape, &table, batch, &choices).unwrap();
-    let payload = sum.send(&shape, &[0; 7]);
-    whole_sums(&shape, &[user.sum(&shape, &payload).unwrap()])
+    let (payload, owed) = paid(&shape, &table, batch, provider, &choices);
+    let mut sum = UserSum::new(&shape);
+    user.open(&shape, &payload, &mut sum).unwrap();
+    whole_sums(&shape, &[sum.close(&shape, &owed).unwrap()])
 }
 
 /// Two tables that differ in one row: for every strategy the sums differ by that row's old and new
@@ -221,10 +235,15 @@ fn sums(rows: &[([u32; 6], u32)], strategy: Strategy) -> Vec<i64> {
 /// i is a function of row i, U's messages and P's coins.
 #[test]
 fn a_changed_row_changes_its_own_part_only_whatever_the_data_user_sends() {
-    let common: Vec<([u32; 6], u32)> = (0..40u32)
-        .map(|n| ([n * 25, 1024 - n * 20, n * n % 1025, 0, 1024, 0], n % 2))
+    let common: Vec<([i32; 6], u32)> = (0..40i32)
+        .map(|n| {
+            (
+                [n * 25, 500 - n * 20, n * n % 1025, 0, 1024, 0],
+                n as u32 % 2,
+            )
+        })
         .collect();
-    let old = ([1000, 3, 700, 1024, 0, 0], 1);
+    let old = ([1000, -3, 700, 1024, 0, 0], 1);
     let new = ([7, 900, 11, 0, 0, 1024], 0);
     for strategy in [
         Strategy::Honest,
@@ -242,10 +261,13 @@ fn a_changed_row_changes_its_own_part_only_whatever_the_data_user_sends() {
             .zip(with(old))
             .map(|(new, old)| new - old)
             .collect();
-        let part = |(row, label): ([u32; 6], u32), code: i64| -> Vec<i64> {
+        let part = |(row, label): ([i32; 6], u32), code: i64| -> Vec<i64> {
             let weight = code - 3 * i64::from(label);
-            let columns = std::iter::once(1024).chain(row);
-            columns.map(|value| weight * i64::from(value)).collect()
+            let payload = plain_payload(&encoding(), &row);
+            payload
+                .iter()
+                .map(|value| weight * i64::from(*value))
+                .collect()
         };
         let explained = (0..4).any(|a| {
             (0..4).any(|b| {
@@ -324,7 +346,7 @@ fn garbage_of_a_provider_draws_no_reaction() {
     let mut pair = pair(resolution(3), ALL.to_vec(), rows, 61);
     let shape = pair.shape.clone();
     let beta = [0.4, 3.0, -5.0, 1.0, 0.5, -0.5, 2.0];
-    let weights = Weights::new(&beta, &domain(), shape.resolution).unwrap();
+    let weights = Weights::new(&beta, &encoding(), shape.resolution).unwrap();
     let mut rng = Randomness::seeded(4).fork("rng", 0).unwrap();
     for seed in 0..20 {
         let (ahead, user) = pair.user.ahead(&shape, rows, FIRST, &mut rng).unwrap();
@@ -341,7 +363,10 @@ fn garbage_of_a_provider_draws_no_reaction() {
         let symbols = noise(shape.symbol_bytes(rows), seed + 100);
         let (choices, user) = user.choose(&shape, &symbols).unwrap();
         assert_eq!(choices.len(), shape.choice_bytes(rows));
-        let payload = noise(shape.payload_bytes(rows).iter().sum(), seed + 200);
-        assert_eq!(user.sum(&shape, &payload).unwrap().len(), 7);
+        let payload = noise(shape.payload_bytes(rows), seed + 200);
+        let mut sum = UserSum::new(&shape);
+        user.open(&shape, &payload, &mut sum).unwrap();
+        let owed = noise(shape.sum_bytes(), seed + 300);
+        assert_eq!(sum.close(&shape, &owed).unwrap().len(), 7);
     }
 }

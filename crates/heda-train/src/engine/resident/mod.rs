@@ -26,6 +26,7 @@ mod evaluate;
 mod job_tests;
 mod lanes;
 mod payload;
+mod profile;
 mod provider;
 mod rows;
 mod scores;
@@ -36,6 +37,10 @@ mod symbols;
 mod tests;
 mod user;
 
+pub(super) use ask::{Remote, ResidentUser};
+pub use profile::{StepCost, profile};
+pub(super) use serve::ResidentProvider;
+
 use super::{
     Implementation, Impossible, Joined, Limits, Part, ProviderEngine, ProviderRows, Terms,
     UserEngine,
@@ -43,30 +48,31 @@ use super::{
 use crate::error::{JobError, PeerProblem, ServeError};
 use crate::parallel::RemoteError;
 use heda_blocks::channel::Channel;
+use heda_crypto::bits::MOST_BITS;
 use heda_crypto::masking::Masks;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{FieldBits, MAX_PAD_BYTES, TransferError};
+use heda_learn::data::Feature;
 use heda_learn::gradient::Batch;
-use heda_learn::resident::{Resolution, ResolutionError};
-use shape::{ColumnKind, Shape};
+use heda_learn::loss::LossKind;
+use heda_learn::resident::{Encoding, EncodingError, Resolution, ResolutionError};
+use shape::Shape;
 
 /// The engine.
 pub(crate) struct Resident;
 
-/// Weights of fifteen bits: a grid of 2^-10 for |β| ≤ 16.
-const DIGITS: u32 = 3;
-/// Derivatives of eight bits: their rounding is below that of the index.
-const CODE_BITS: u32 = 8;
-/// Scores within ±16.
-const BOUND_BITS: u32 = 4;
-/// Indices of eight bits.
-const FIELD_BITS: u32 = 8;
+/// The least field of the transfers of the training: smaller ones send more bytes for each transfer.
+const LEAST_FIELD_BITS: u32 = 6;
 /// Weights of twenty bits for the evaluation.
 const COUNT_DIGITS: u32 = 4;
+/// Places of the evaluation's tables.
+const COUNT_FIELD_BITS: u32 = 8;
 /// Counts of held-out rows.
 const COUNT_BITS: u32 = 20;
-/// A batch must fit one request of transfers, eight for each row.
-const ROW_LIMIT: usize = 1 << 18;
+/// Rows of one provider in a batch; a batch is cut into blocks.
+const ROW_LIMIT: usize = 1 << 24;
+/// Held-out rows of all providers.
+const HELD_OUT_LIMIT: usize = 1 << 18;
 
 /// Tags of this engine's messages, in wire order.
 mod tag {
@@ -84,6 +90,8 @@ mod tag {
     pub(super) const CHOICES: u8 = 0x35;
     /// R6, E4
     pub(super) const PAYLOAD: u8 = 0x36;
+    /// R6: Q
+    pub(super) const SUM: u8 = 0x37;
 }
 
 /// Why the engine cannot do a job.
@@ -92,6 +100,21 @@ enum Unable {
     /// Grids that it is not built for.
     #[error(transparent)]
     Resolution(#[from] ResolutionError),
+    /// Columns that do not fit the grid.
+    #[error(transparent)]
+    Encoding(#[from] EncodingError),
+    /// A derivative of both signs needs more than one bit.
+    #[error("code_bits is 1, which only losses of one sign can have; use at least 2 with {loss}")]
+    OneBit {
+        /// Which loss.
+        loss: LossKind,
+    },
+    /// Sums that no word holds.
+    #[error("a sum would have {bits} bits, and {MOST_BITS} are possible; use fewer code_bits")]
+    Sums {
+        /// How many.
+        bits: u32,
+    },
     /// A field that the transfers do not have.
     #[error(transparent)]
     Field(#[from] TransferError),
@@ -103,6 +126,14 @@ enum Unable {
         /// How many.
         rows: usize,
     },
+    /// More held-out rows than are counted.
+    #[error(
+        "{rows} rows of a provider are held out, and {HELD_OUT_LIMIT} are possible; hold out fewer"
+    )]
+    HeldOut {
+        /// How many.
+        rows: usize,
+    },
     /// More columns than a pad is long.
     #[error("{columns} columns; engine resident takes {}", MAX_PAD_BYTES / 8 - 1)]
     Columns {
@@ -111,60 +142,122 @@ enum Unable {
     },
 }
 
-/// The grids of a job.
-fn resolution(terms: &Terms<'_>) -> Result<Resolution, ResolutionError> {
-    let proposal = terms.proposal;
-    Resolution::new(
-        proposal.value_bits,
-        DIGITS,
-        proposal.index_bits,
-        CODE_BITS,
-        BOUND_BITS,
-    )
+/// What the rows of a job hold: all parties derive the same from the proposal.
+fn encoding(terms: &Terms<'_>) -> Result<Encoding, EncodingError> {
+    Encoding::of_features(terms.features, terms.proposal.resolution.value_bits())
+}
+
+/// The field of the training's transfers: indices must fit.
+fn training_field(resolution: Resolution) -> Result<FieldBits, TransferError> {
+    FieldBits::new(resolution.index_bits().max(LEAST_FIELD_BITS))
 }
 
 /// What both sides know for gradients.
-fn training_shape(terms: &Terms<'_>, row_bits: u32) -> Result<Shape, Unable> {
-    Ok(Shape {
-        resolution: resolution(terms)?,
-        kinds: kinds(terms),
-        hidden: terms.columns.hidden.clone(),
-        row_bits,
-        tables: 1,
-        field: FieldBits::new(FIELD_BITS)?,
-    })
+fn training_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> {
+    let resolution = terms.proposal.resolution;
+    let hidden = terms.columns.hidden.clone();
+    let field = training_field(resolution)?;
+    Ok(Shape::new(encoding, resolution, hidden, field))
 }
 
 /// What both sides know for the evaluation: nothing of a held-out row is published.
-fn count_shape(terms: &Terms<'_>) -> Result<Shape, Unable> {
+fn count_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> {
+    let training = terms.proposal.resolution;
+    let resolution = Resolution::new(
+        training.value_bits(),
+        COUNT_DIGITS,
+        COUNT_FIELD_BITS,
+        lanes::LANE_BITS,
+        training.bound_bits(),
+    )?;
+    let field = FieldBits::new(COUNT_FIELD_BITS)?;
+    let hidden = (0..terms.columns.width).collect();
     Ok(Shape {
-        resolution: Resolution::new(
-            terms.proposal.value_bits,
-            COUNT_DIGITS,
-            FIELD_BITS,
-            lanes::LANE_BITS,
-            BOUND_BITS,
-        )?,
-        kinds: kinds(terms),
-        hidden: (0..terms.columns.width).collect(),
         row_bits: COUNT_BITS,
         tables: 2,
-        field: FieldBits::new(FIELD_BITS)?,
+        ..Shape::new(encoding, resolution, hidden, field)
     })
 }
 
-/// A feature of several columns is a category, one column a level.
-fn kinds(terms: &Terms<'_>) -> Vec<ColumnKind> {
-    let features = terms.features.iter();
-    features
-        .flat_map(|feature| {
-            let kind = match feature.columns.len() {
-                1 => ColumnKind::Number,
-                _ => ColumnKind::Indicator,
-            };
-            feature.columns.clone().map(move |_| kind)
-        })
-        .collect()
+/// Bytes of all messages of one gradient over so many rows of one provider, if these features, whose
+/// columns follow one another, are encrypted and there are no others.
+///
+/// # Errors
+/// If there are more columns than the engine takes.
+pub fn gradient_bytes(
+    features: &[Feature],
+    rows: usize,
+    resolution: Resolution,
+) -> Result<usize, Impossible> {
+    let encoding = Encoding::of_features(features, resolution.value_bits());
+    let encoding = encoding.map_err(Impossible::job)?;
+    let hidden = (0..encoding.width()).collect();
+    let field = training_field(resolution).map_err(Impossible::job)?;
+    let shape = Shape {
+        row_bits: usize::BITS - rows.leading_zeros(),
+        ..Shape::new(&encoding, resolution, hidden, field)
+    };
+    let mut bytes = shape.sum_bytes();
+    for block in shape::blocks(0..rows) {
+        let rows = block.len();
+        let ahead = shape.ahead_bytes(rows).map_err(Impossible::job)?;
+        bytes += ahead.iter().sum::<usize>()
+            + shape.column_bytes(rows).iter().sum::<usize>()
+            + shape.question_bytes(rows).iter().sum::<usize>()
+            + shape.symbol_bytes(rows)
+            + shape.choice_bytes(rows)
+            + shape.payload_bytes(rows);
+    }
+    Ok(bytes)
+}
+
+/// Whether a provider's held-out rows can be counted.
+pub(super) fn check_held_out(terms: &Terms<'_>, part: Part) -> Result<(), Impossible> {
+    let counted = || -> Result<(), Unable> {
+        let rows = part.held_out;
+        if rows > HELD_OUT_LIMIT {
+            return Err(Unable::HeldOut { rows });
+        }
+        let columns = terms.columns.width;
+        if (columns + 1) * 8 > MAX_PAD_BYTES {
+            return Err(Unable::Columns { columns });
+        }
+        count_shape(terms, &encoding(terms)?)?;
+        Ok(())
+    };
+    counted().map_err(Impossible::job)
+}
+
+/// Whether the engine can do a job with a provider's training rows.
+fn check(terms: &Terms<'_>, part: Part) -> Result<(), Unable> {
+    let loss = terms.proposal.loss;
+    if loss == LossKind::Ridge && terms.proposal.resolution.code_bits() == 1 {
+        return Err(Unable::OneBit { loss });
+    }
+    let rows = part.rows.div_ceil(terms.batches());
+    if rows > ROW_LIMIT {
+        return Err(Unable::Rows { rows });
+    }
+    let encoding = encoding(terms)?;
+    // As many rows as there may be: the widest sums.
+    let shape = Shape {
+        row_bits: usize::BITS - ROW_LIMIT.leading_zeros(),
+        ..training_shape(terms, &encoding)?
+    };
+    match shape.sum_bits().into_iter().max() {
+        Some(bits) if bits > MOST_BITS => Err(Unable::Sums { bits }),
+        _ => Ok(()),
+    }
+}
+
+/// Blocks that are asked for before they are needed. Two, or the order of messages would be another.
+const AHEAD_BLOCKS: usize = 2;
+
+/// What the sessions of a job's transfers are bound to: the one of the training, and the one of the
+/// evaluation.
+fn contexts(terms: &Terms<'_>) -> [Vec<u8>; 2] {
+    let job = &terms.proposal.job.0;
+    [&b"training"[..], b"evaluation"].map(|purpose| [&job[..], purpose].concat())
 }
 
 /// The batch that both sides prepare ahead.
@@ -184,21 +277,13 @@ impl Implementation for Resident {
     fn limits(&self) -> Limits {
         Limits {
             rows: ROW_LIMIT * 64,
-            held_out: ROW_LIMIT,
+            held_out: HELD_OUT_LIMIT,
         }
     }
 
     fn check(&self, terms: &Terms<'_>, part: Part) -> Result<(), Impossible> {
-        resolution(terms).map_err(|e| Impossible::job(Unable::from(e)))?;
-        let rows = part.rows.div_ceil(terms.batches()).max(part.held_out);
-        if rows > ROW_LIMIT {
-            return Err(Impossible::job(Unable::Rows { rows }));
-        }
-        let columns = terms.columns.width;
-        if (columns + 1) * 8 > MAX_PAD_BYTES {
-            return Err(Impossible::job(Unable::Columns { columns }));
-        }
-        Ok(())
+        check_held_out(terms, part)?;
+        check(terms, part).map_err(Impossible::job)
     }
 
     fn set_up_user(

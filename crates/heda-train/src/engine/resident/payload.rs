@@ -24,7 +24,7 @@ struct LevelSums {
 
 impl LevelSums {
     fn new(shape: &Shape) -> Self {
-        let width = shape.kinds.len() + 1;
+        let width = shape.largest.len();
         Self {
             width,
             sums: Zeroizing::new(vec![0; width * shape.levels()]),
@@ -56,11 +56,11 @@ fn words<const BYTES: usize>(pad: &[u8]) -> impl Iterator<Item = u64> + '_ {
     })
 }
 
-/// P's payload, and what it owes to the sum.
+/// P's payload of a block, and what it owes to the sum.
 pub(super) struct Payload {
     /// R6 without Q.
     pub(super) message: Vec<u8>,
-    /// Q without masks, modulo 2^64, bias first.
+    /// The block's part of Q, modulo 2^64, bias first.
     pub(super) owed: Zeroizing<Vec<u64>>,
 }
 
@@ -73,8 +73,7 @@ pub(super) fn write(
     keys: BitKeys,
     corrections: &BitCorrections,
 ) -> Result<Payload, StepError> {
-    let [length, _] = shape.payload_bytes(batch.count());
-    let mut writer = BitWriter::with_capacity(length);
+    let mut writer = BitWriter::with_capacity(shape.payload_bytes(batch.count()));
     let mut sums = LevelSums::new(shape);
     match shape.pad_word() {
         4 => write_rows::<4>(
@@ -100,9 +99,8 @@ pub(super) fn write(
     owed.iter_mut().for_each(|sum| *sum = sum.wrapping_neg());
     for row in 0..batch.count() {
         let zero = u64::from(table.zero(batch.is_positive(row)));
-        owed[0] = owed[0].wrapping_sub(zero);
-        for (owed, &value) in owed[1..].iter_mut().zip(batch.row(row)) {
-            *owed = owed.wrapping_sub(zero * u64::from(value));
+        for (owed, &payload) in owed.iter_mut().zip(batch.payload(row)) {
+            *owed = owed.wrapping_sub(zero.wrapping_mul(i64::from(payload) as u64));
         }
     }
     Ok(Payload {
@@ -126,11 +124,11 @@ fn write_rows<const BYTES: usize>(
         let (row, level) = (number / levels, number % levels);
         // All ones if σ_l is set.
         let hidden = u64::from(hides[row] >> level & 1).wrapping_neg();
-        let values = std::iter::once(&1).chain(batch.row(row));
+        let values = batch.payload(row);
         let pads = words::<BYTES>(zero).zip(words::<BYTES>(one));
         let columns = widths.iter().zip(values).zip(pads);
         for (sum, ((width, &value), (p0, p1))) in sums.level(level).iter_mut().zip(columns) {
-            let value = u64::from(value);
+            let value = i64::from(value) as u64;
             let taken = value & hidden;
             *sum = sum.wrapping_add(p0).wrapping_sub(taken);
             let sent = p0

@@ -35,11 +35,11 @@ pub(super) struct ProviderAnswered {
     pub(super) drawn: Vec<heda_learn::resident::RowCoins>,
 }
 
-/// R6 without masks: what is sent, and Q before the masks (and noise) of the providers are added.
+/// What a provider owes to the sum, over the blocks that it has answered: Q before the masks of the
+/// providers are added.
 pub(super) struct ProviderSum {
-    payload: Vec<u8>,
     /// Modulo 2^64, bias first.
-    pub(super) owed: Zeroizing<Vec<u64>>,
+    owed: Zeroizing<Vec<u64>>,
 }
 
 impl ProviderSession {
@@ -122,34 +122,48 @@ impl ProviderReady {
 }
 
 impl ProviderAnswered {
-    /// R6 for U's choices, without Q.
-    pub(super) fn sum(
+    /// R6 for U's choices in one block; what belongs into Q is added to `sum`.
+    pub(super) fn pay(
         self,
         shape: &Shape,
         table: &CodeTable,
         batch: Batch<'_>,
         choices: &[u8],
-    ) -> Result<ProviderSum, StepError> {
+        sum: &mut ProviderSum,
+    ) -> Result<Vec<u8>, StepError> {
         let choices = exactly("the choices", choices, shape.choice_bytes(batch.count()))?;
         let count = batch.count() * shape.levels();
         let corrections = BitCorrections::from_bytes(count, choices)?;
         let payload::Payload { message, owed } =
             payload::write(shape, table, batch, &self.hides, self.payload, &corrections)?;
-        Ok(ProviderSum {
-            payload: message,
-            owed,
-        })
+        sum.add(&owed);
+        Ok(message)
     }
 }
 
 impl ProviderSum {
-    /// R6 with Q: the masks of all providers add up to zero, and so does their part of U's sum.
-    pub(super) fn send(mut self, shape: &Shape, masks: &[u64]) -> Vec<u8> {
-        let mut sums = self.owed;
-        for (sum, mask) in sums.iter_mut().zip(masks) {
-            *sum = sum.wrapping_add(*mask);
+    /// Before the first block.
+    pub(super) fn new(shape: &Shape) -> Self {
+        Self {
+            owed: Zeroizing::new(vec![0; shape.largest.len()]),
         }
-        self.payload.extend(payload::write_sums(shape, &sums));
-        self.payload
+    }
+
+    /// Adds what else belongs into Q, bias first.
+    pub(super) fn add(&mut self, words: &[u64]) {
+        for (owed, word) in self.owed.iter_mut().zip(words) {
+            *owed = owed.wrapping_add(*word);
+        }
+    }
+
+    /// How many numbers Q has.
+    pub(super) fn width(&self) -> usize {
+        self.owed.len()
+    }
+
+    /// Q: the masks of all providers add up to zero, and so does their part of U's sum.
+    pub(super) fn close(mut self, shape: &Shape, masks: &[u64]) -> Vec<u8> {
+        self.add(masks);
+        payload::write_sums(shape, &self.owed)
     }
 }

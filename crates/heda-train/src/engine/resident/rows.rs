@@ -1,23 +1,39 @@
 //! A provider's rows as the engine uses them.
 
-use super::shape::{ColumnKind, Shape};
+use heda_learn::resident::{ColumnKind, Encoding, plain_payload};
 use std::ops::Range;
 use zeroize::Zeroizing;
 
-/// Rows of one provider: numbers on the grid, indicators as 0 or 1.
+/// Rows of one provider: values for the scores, numbers on the grid and indicators as 0 or 1; and a
+/// payload for the sums.
 pub(super) struct Rows {
     width: usize,
-    values: Zeroizing<Vec<u32>>,
+    payload_width: usize,
+    values: Zeroizing<Vec<i32>>,
+    payload: Zeroizing<Vec<i32>>,
     labels: Zeroizing<Vec<u32>>,
 }
 
 impl Rows {
-    /// From values on the grid, row by row, where an indicator's 1 is 2^f_x.
-    pub(super) fn new(shape: &Shape, mut grid: Vec<u32>, labels: Vec<u32>) -> Self {
-        let width = shape.kinds.len();
-        let fraction = shape.resolution.value_bits();
+    /// From values on the grid, row by row, where an indicator's 1 is 2^f_x; the payload is 1 and
+    /// the values.
+    pub(super) fn plain(encoding: &Encoding, grid: Vec<i32>, labels: Vec<u32>) -> Self {
+        let payload = plain_payload(encoding, &grid);
+        Self::new(encoding, grid, payload, labels)
+    }
+
+    /// From values on the grid and a payload, row by row.
+    pub(super) fn new(
+        encoding: &Encoding,
+        mut grid: Vec<i32>,
+        payload: Vec<i32>,
+        labels: Vec<u32>,
+    ) -> Self {
+        let width = encoding.width();
+        let fraction = encoding.value_bits();
+        let kinds = encoding.kinds();
         for row in grid.chunks_exact_mut(width.max(1)) {
-            for (value, kind) in row.iter_mut().zip(&shape.kinds) {
+            for (value, kind) in row.iter_mut().zip(&kinds) {
                 if *kind == ColumnKind::Indicator {
                     *value >>= fraction;
                 }
@@ -25,7 +41,9 @@ impl Rows {
         }
         Self {
             width,
+            payload_width: encoding.payload().len(),
             values: Zeroizing::new(grid),
+            payload: Zeroizing::new(payload),
             labels: Zeroizing::new(labels),
         }
     }
@@ -37,9 +55,12 @@ impl Rows {
 
     /// Some of the rows, with the class that counts as positive.
     pub(super) fn batch(&self, range: Range<usize>, positive: u32) -> Batch<'_> {
+        let payload = range.start * self.payload_width..range.end * self.payload_width;
         Batch {
             width: self.width,
+            payload_width: self.payload_width,
             values: &self.values[range.start * self.width..range.end * self.width],
+            payload: &self.payload[payload],
             labels: &self.labels[range],
             positive,
         }
@@ -50,7 +71,9 @@ impl Rows {
 #[derive(Clone, Copy)]
 pub(super) struct Batch<'a> {
     width: usize,
-    values: &'a [u32],
+    payload_width: usize,
+    values: &'a [i32],
+    payload: &'a [i32],
     labels: &'a [u32],
     positive: u32,
 }
@@ -62,8 +85,13 @@ impl<'a> Batch<'a> {
     }
 
     /// One row's values.
-    pub(super) fn row(&self, row: usize) -> &'a [u32] {
+    pub(super) fn row(&self, row: usize) -> &'a [i32] {
         &self.values[row * self.width..][..self.width]
+    }
+
+    /// One row's payload.
+    pub(super) fn payload(&self, row: usize) -> &'a [i32] {
+        &self.payload[row * self.payload_width..][..self.payload_width]
     }
 
     /// Whether a row is positive.
@@ -71,9 +99,9 @@ impl<'a> Batch<'a> {
         self.labels[row] == self.positive
     }
 
-    /// One column, a value a row.
+    /// One column, a value a row, modulo 2^32.
     pub(super) fn column(&self, column: usize) -> Zeroizing<Vec<u32>> {
         let values = self.values.iter().skip(column).step_by(self.width.max(1));
-        Zeroizing::new(values.copied().collect())
+        Zeroizing::new(values.map(|value| *value as u32).collect())
     }
 }

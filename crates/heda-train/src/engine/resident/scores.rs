@@ -6,12 +6,12 @@
 //! a_i (U) and −r_i (P) with a_i − r_i = z_i modulo 2^w.
 
 use super::rows::Batch;
-use super::shape::{ColumnKind, Place, Shape};
+use super::shape::{Place, Shape};
 use super::{StepError, exactly};
 use heda_crypto::bits::{BitReader, BitWriter, packed_bytes};
 use heda_crypto::transfer::{Punctured, Tree};
 use heda_crypto::vole::{ChooserColumn, DIGIT_BITS, LEAVES, Leaves, SenderColumn};
-use heda_learn::resident::Weights;
+use heda_learn::resident::{ColumnKind, Weights};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -108,8 +108,8 @@ impl SentColumns {
         for (row, share) in shares.iter_mut().enumerate() {
             let values = batch.row(row);
             let lift = |&column: &usize| match shape.kinds[column] {
-                ColumnKind::Number => values[column],
-                ColumnKind::Indicator => values[column] << fraction,
+                ColumnKind::Number => values[column] as u32,
+                ColumnKind::Indicator => (values[column] as u32) << fraction,
             };
             let sum: u32 = shape.hidden.iter().map(lift).fold(0, u32::wrapping_add);
             let own = share.wrapping_sub(offset.wrapping_mul(sum));

@@ -1,10 +1,11 @@
-//! A provider's side of the conversation: moves messages between the channel and the steps.
+//! A provider's side of the conversation: moves messages between the channel and the steps, in the
+//! order that `ask.rs` says.
 
 use super::evaluate;
-use super::provider::{ProviderReady, ProviderSession};
+use super::provider::{ProviderAnswered, ProviderReady, ProviderSession, ProviderSum};
 use super::rows::Rows;
-use super::shape::{Shape, TreeNumbers};
-use super::{count_shape, tag, training_shape};
+use super::shape::{Shape, TreeNumbers, blocks};
+use super::{AHEAD_BLOCKS, count_shape, encoding, tag, training_shape};
 use crate::engine::{GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError};
 use heda_blocks::channel::Channel;
@@ -14,14 +15,18 @@ use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{SenderSetup, SetupFirst, SetupThird};
 use heda_learn::gradient::Batch;
 use heda_learn::resident::CodeTable;
+use std::collections::VecDeque;
+use std::ops::Range;
 
 /// Purposes of aggregation masks.
 const GRADIENT_MASK: &str = "resident gradient";
 const COUNTS_MASK: &str = "resident counts";
 
 /// What a provider holds while a job runs.
-pub(super) struct ResidentProvider {
+pub(in super::super) struct ResidentProvider {
     session: ProviderSession,
+    /// For the evaluation.
+    counting: ProviderSession,
     masks: Masks,
     shape: Shape,
     count_shape: Shape,
@@ -31,35 +36,59 @@ pub(super) struct ResidentProvider {
     /// Gradients of the whole job.
     iterations: u32,
     randomness: Randomness,
-    /// Made ahead for the batch that comes next if nothing changes.
-    ready: Option<(Batch, ProviderReady)>,
+    /// Made ahead: the first blocks of the batch that comes next if nothing changes.
+    ready: Option<(Batch, VecDeque<ProviderReady>)>,
+}
+
+/// Step S, for the training and for the evaluation in the same messages.
+fn set_up(
+    channel: &mut Channel,
+    contexts: [Vec<u8>; 2],
+    shapes: [&Shape; 2],
+    randomness: &Randomness,
+) -> Result<[ProviderSession; 2], ServeError> {
+    let mut rng = randomness.fork("transfer keys", 0)?;
+    let lengths = [SetupFirst::BYTES; 2];
+    let asked = channel.receive(tag::SETUP, lengths.iter().sum())?;
+    let [first, other] = super::parts("the setup", &asked, lengths)?;
+    let (first, other) = (
+        SetupFirst::from_bytes(first)?,
+        SetupFirst::from_bytes(other)?,
+    );
+    let (training, second) = SenderSetup::answer(shapes[0].field, &contexts[0], &first, &mut rng);
+    let (counting, other) = SenderSetup::answer(shapes[1].field, &contexts[1], &other, &mut rng);
+    channel.send(tag::SETUP, &[second.to_bytes(), other.to_bytes()].concat())?;
+    let lengths = shapes.map(|shape| SetupThird::bytes(shape.field));
+    let answer = channel.receive(tag::SETUP, lengths.iter().sum())?;
+    let [third, other] = super::parts("the setup", &answer, lengths)?;
+    let training = training.finish(&SetupThird::from_bytes(shapes[0].field, third)?)?;
+    let counting = counting.finish(&SetupThird::from_bytes(shapes[1].field, other)?)?;
+    Ok([training, counting].map(ProviderSession::new))
 }
 
 impl ResidentProvider {
     /// Step S.
-    pub(super) fn set_up(
+    pub(in super::super) fn set_up(
         channel: &mut Channel,
         terms: &Terms<'_>,
         rows: ProviderRows,
         masks: Masks,
         randomness: &Randomness,
     ) -> Result<Self, ServeError> {
-        let shape = training_shape(terms, 0).map_err(ServeError::defect)?;
-        let count_shape = count_shape(terms).map_err(ServeError::defect)?;
-        let mut rng = randomness.fork("transfer keys", 0)?;
-        let first = channel.receive(tag::SETUP, SetupFirst::BYTES)?;
-        let first = SetupFirst::from_bytes(&first)?;
-        let context = &terms.proposal.job.0;
-        let (setup, second) = SenderSetup::answer(shape.field, context, &first, &mut rng);
-        channel.send(tag::SETUP, &second.to_bytes())?;
-        let third = channel.receive(tag::SETUP, SetupThird::bytes(shape.field))?;
-        let sender = setup.finish(&SetupThird::from_bytes(shape.field, &third)?)?;
+        let encoding = encoding(terms).map_err(ServeError::defect)?;
+        let shape = training_shape(terms, &encoding).map_err(ServeError::defect)?;
+        let count_shape = count_shape(terms, &encoding).map_err(ServeError::defect)?;
+        let shapes = [&shape, &count_shape];
+        let [session, counting] = set_up(channel, super::contexts(terms), shapes, randomness)?;
+        let signed = |grid: Vec<u32>| grid.into_iter().map(|value| value as i32).collect();
+        let own_rows = |grid, labels| Rows::plain(&encoding, signed(grid), labels);
         Ok(Self {
-            session: ProviderSession::new(sender),
+            session,
+            counting,
             masks,
             table: CodeTable::new(terms.proposal.loss, shape.resolution),
-            rows: Rows::new(&shape, rows.grid, rows.labels),
-            held_out: Rows::new(&shape, rows.held_out_grid, rows.held_out_labels),
+            rows: own_rows(rows.grid, rows.labels),
+            held_out: own_rows(rows.held_out_grid, rows.held_out_labels),
             shape,
             count_shape,
             iterations: terms.proposal.iterations,
@@ -68,14 +97,19 @@ impl ResidentProvider {
         })
     }
 
-    /// R1 and R2 for a batch, whenever its gradient is asked for.
+    /// This provider's rows of a batch, block by block.
+    fn blocks(&self, batch: Batch) -> Vec<Range<usize>> {
+        blocks(batch.share(self.rows.count())).collect()
+    }
+
+    /// R1 and R2 for a block, whenever its gradient is asked for.
     fn prepare(
         &mut self,
         channel: &mut Channel,
-        batch: Batch,
+        block: Range<usize>,
         numbers: TreeNumbers,
     ) -> Result<ProviderReady, ServeError> {
-        let rows = self.rows.batch(batch.share(self.rows.count()), 0);
+        let rows = self.rows.batch(block, 0);
         let length = self.shape.ahead_bytes(rows.count())?.iter().sum();
         let ahead = channel.receive(tag::AHEAD, length)?;
         let mut rng = self.randomness.fork("resident trees", numbers.first())?;
@@ -88,55 +122,94 @@ impl ResidentProvider {
 
     /// The number of rows of all providers, as the command has it, if it can be true.
     fn shape_for(&self, row_bits: u32, rows: usize) -> Result<Shape, PeerProblem> {
+        let own = usize::BITS - rows.leading_zeros();
+        let refused = || {
+            let reason = format!("{row_bits} bits for the number of all rows");
+            PeerProblem::message("command", reason)
+        };
+        if row_bits < own || row_bits > MOST_BITS {
+            return Err(refused());
+        }
         let shape = Shape {
             row_bits,
             ..self.shape.clone()
         };
-        let own = usize::BITS - rows.leading_zeros();
         let widest = shape.sum_bits().into_iter().max().unwrap_or(0);
-        match own <= row_bits && widest <= MOST_BITS {
+        match widest <= MOST_BITS {
             true => Ok(shape),
-            false => Err(PeerProblem::message(
-                "command",
-                format!("{row_bits} bits for the number of all rows"),
-            )),
+            false => Err(refused()),
         }
+    }
+
+    /// R1 to R4 for every block.
+    fn answer_blocks(
+        &mut self,
+        channel: &mut Channel,
+        shape: &Shape,
+        ask: GradientQuestion,
+        blocks: &[Range<usize>],
+    ) -> Result<Vec<ProviderAnswered>, ServeError> {
+        let made = self.ready.take();
+        let again = made.as_ref().is_some_and(|(batch, _)| *batch != ask.batch);
+        let mut ready = match made {
+            Some((_, ready)) if !again => ready,
+            _ => VecDeque::new(),
+        };
+        let mut answered = Vec::with_capacity(blocks.len());
+        for (number, block) in blocks.iter().enumerate() {
+            for later in number + ready.len()..blocks.len().min(number + AHEAD_BLOCKS) {
+                let numbers = TreeNumbers::gradient(ask.iteration, later, again);
+                ready.push_back(self.prepare(channel, blocks[later].clone(), numbers)?);
+            }
+            let batch = self.rows.batch(block.clone(), ask.positive);
+            let question = shape.question_bytes(batch.count()).iter().sum();
+            let question = channel.receive(tag::QUESTION, question)?;
+            let number = TreeNumbers::gradient(ask.iteration, number, false).first();
+            let mut rng = self.randomness.fork("resident coins", number)?;
+            let Some(ready) = ready.pop_front() else {
+                break;
+            };
+            let (symbols, next) = ready.answer(shape, &self.table, batch, &question, &mut rng)?;
+            channel.send(tag::SYMBOLS, &symbols)?;
+            answered.push(next);
+        }
+        Ok(answered)
     }
 }
 
 impl ProviderEngine for ResidentProvider {
-    /// Steps R1 to R6 for one batch; then R1 and R2 for the next.
+    /// Steps R1 to R6 for one batch; then R1 and R2 for the first blocks of the next.
     fn gradient(&mut self, channel: &mut Channel, ask: GradientQuestion) -> Result<(), ServeError> {
         let share = ask.batch.share(self.rows.count());
-        let shape = self.shape_for(ask.fraction_bits, share.len())?;
-        let ready = match self.ready.take() {
-            Some((batch, ready)) if batch == ask.batch => ready,
-            other => {
-                let (iteration, again) = (ask.iteration, other.is_some());
-                let numbers = TreeNumbers::Gradient { iteration, again };
-                self.prepare(channel, ask.batch, numbers)?
-            }
-        };
-        let batch = self.rows.batch(share, ask.positive);
-        let question = shape.question_bytes(batch.count()).iter().sum();
-        let question = channel.receive(tag::QUESTION, question)?;
-        let mut rng = self
-            .randomness
-            .fork("resident coins", ask.iteration.into())?;
-        let (symbols, answered) = ready.answer(&shape, &self.table, batch, &question, &mut rng)?;
-        channel.send(tag::SYMBOLS, &symbols)?;
-        let choices = channel.receive(tag::CHOICES, shape.choice_bytes(batch.count()))?;
-        let sum = answered.sum(&shape, &self.table, batch, &choices)?;
+        let shape = self.shape_for(ask.row_bits, share.len())?;
+        let blocks = self.blocks(ask.batch);
+        let answered = self.answer_blocks(channel, &shape, ask, &blocks)?;
+        let mut sum = ProviderSum::new(&shape);
+        for (block, answered) in blocks.into_iter().zip(answered) {
+            let batch = self.rows.batch(block, ask.positive);
+            let choices = channel.receive(tag::CHOICES, shape.choice_bytes(batch.count()))?;
+            let payload = answered.pay(&shape, &self.table, batch, &choices, &mut sum)?;
+            channel.send(tag::PAYLOAD, &payload)?;
+        }
         let masks = self
             .masks
-            .stream(GRADIENT_MASK, ask.iteration.into(), sum.owed.len())
+            .stream(GRADIENT_MASK, ask.iteration.into(), sum.width())
             .map_err(ServeError::defect)?;
-        channel.send(tag::PAYLOAD, &sum.send(&shape, &masks))?;
-        let (iteration, again) = (ask.iteration + 1, false);
+        channel.send(tag::SUM, &sum.close(&shape, &masks))?;
+        let iteration = ask.iteration + 1;
         if iteration < self.iterations {
             let batch = super::next_batch(ask.batch);
-            let numbers = TreeNumbers::Gradient { iteration, again };
-            self.ready = Some((batch, self.prepare(channel, batch, numbers)?));
+            let mut ready = VecDeque::new();
+            for (number, block) in self
+                .blocks(batch)
+                .into_iter()
+                .take(AHEAD_BLOCKS)
+                .enumerate()
+            {
+                let numbers = TreeNumbers::gradient(iteration, number, false);
+                ready.push_back(self.prepare(channel, block, numbers)?);
+            }
+            self.ready = Some((batch, ready));
         }
         Ok(())
     }
@@ -158,7 +231,7 @@ impl ProviderEngine for ResidentProvider {
         let ahead = channel.receive(tag::AHEAD, shape.ahead_bytes(rows)?.iter().sum())?;
         let numbers = TreeNumbers::Evaluation { class };
         let (columns, ready) = self
-            .session
+            .counting
             .ready(shape, batch, &ahead, numbers, &mut rng)?;
         channel.send(tag::COLUMNS, &columns)?;
         // E2

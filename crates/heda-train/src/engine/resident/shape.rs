@@ -7,24 +7,22 @@ use heda_crypto::transfer::{
     BitCorrections, BitRequest, FieldBits, IndexCorrections, IndexRequest, TreeOffers,
 };
 use heda_crypto::vole::DIGIT_BITS;
-use heda_learn::resident::Resolution;
+use heda_learn::resident::{ColumnKind, Encoding, Resolution};
+use std::ops::Range;
 
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ColumnKind {
-    /// A number on the grid.
-    Number,
-    /// 0 or 1: needs no fraction bits.
-    Indicator,
-}
+/// Rows that are handled together. A larger batch is several blocks, so that memory and messages
+/// stay small.
+pub(super) const BLOCK_ROWS: usize = 1 << 15;
 
 /// What both sides know before the first gradient.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shape {
     /// How finely everything is cut.
     pub(super) resolution: Resolution,
     /// Every column of the model, in order, without the bias.
     pub(super) kinds: Vec<ColumnKind>,
+    /// The largest payload of a row, bias first.
+    pub(super) largest: Vec<u32>,
     /// Columns that the data user does not know.
     pub(super) hidden: Vec<usize>,
     /// All providers together have fewer than 2^`row_bits` rows in a batch.
@@ -46,7 +44,36 @@ pub(super) struct Place {
     pub(super) shift: u32,
 }
 
+/// The blocks of a batch.
+pub(super) fn blocks(rows: Range<usize>) -> impl ExactSizeIterator<Item = Range<usize>> {
+    let first = rows.start;
+    let count = rows.len().div_ceil(BLOCK_ROWS);
+    (0..count).map(move |block| {
+        let begin = first + block * BLOCK_ROWS;
+        begin..rows.end.min(begin + BLOCK_ROWS)
+    })
+}
+
 impl Shape {
+    /// The shape of a job whose rows are encoded so.
+    pub(super) fn new(
+        encoding: &Encoding,
+        resolution: Resolution,
+        hidden: Vec<usize>,
+        field: FieldBits,
+    ) -> Self {
+        let payload = encoding.payload().iter();
+        Self {
+            resolution,
+            kinds: encoding.kinds(),
+            largest: payload.map(|column| column.largest).collect(),
+            hidden,
+            row_bits: 0,
+            tables: 1,
+            field,
+        }
+    }
+
     /// All trees of a gradient, digits of a column together.
     pub(super) fn places(&self) -> Vec<Place> {
         let score_bits = self.resolution.score_bits();
@@ -88,13 +115,8 @@ impl Shape {
     pub(super) fn sum_bits(&self) -> Vec<u32> {
         // A weight is below 2^b and there are fewer than 2^row_bits of them; one bit for the sign.
         let count = self.row_bits + self.resolution.code_bits() + 1;
-        let column = |kind: &ColumnKind| match kind {
-            ColumnKind::Number => count + self.resolution.value_bits(),
-            ColumnKind::Indicator => count,
-        };
-        std::iter::once(count)
-            .chain(self.kinds.iter().map(column))
-            .collect()
+        let column = |largest: &u32| count + largest.next_power_of_two().trailing_zeros();
+        self.largest.iter().map(column).collect()
     }
 
     /// Bytes of a word of a payload's pad: words are cut from it.
@@ -145,14 +167,20 @@ impl Shape {
         BitCorrections::bytes(rows * self.levels())
     }
 
-    /// Parts of R6, P to U: the payload, then Q.
-    pub(super) fn payload_bytes(&self, rows: usize) -> [usize; 2] {
+    /// R6 without Q, P to U.
+    pub(super) fn payload_bytes(&self, rows: usize) -> usize {
         let widths = self.sum_bits();
         let bits: usize = (0..self.levels() as u32)
             .flat_map(|level| widths.iter().map(move |width| (width - level) as usize))
             .sum();
+        (bits * rows).div_ceil(8)
+    }
+
+    /// Q, P to U.
+    pub(super) fn sum_bytes(&self) -> usize {
+        let widths = self.sum_bits();
         let sums: usize = widths.iter().map(|width| *width as usize).sum();
-        [(bits * rows).div_ceil(8), sums.div_ceil(8)]
+        sums.div_ceil(8)
     }
 }
 
@@ -160,10 +188,12 @@ impl Shape {
 /// was resumed, and no two rounds of a session share a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TreeNumbers {
-    /// A gradient.
+    /// A block of a gradient.
     Gradient {
-        /// Which.
+        /// Which gradient.
         iteration: u32,
+        /// Which block of its rows.
+        block: u32,
         /// Made again, because the first was made ahead for other rows.
         again: bool,
     },
@@ -175,12 +205,25 @@ pub(super) enum TreeNumbers {
 }
 
 impl TreeNumbers {
-    /// The number of the first tree; a round has fewer than 2^24.
+    /// A block of a gradient.
+    pub(super) fn gradient(iteration: u32, block: usize, again: bool) -> Self {
+        Self::Gradient {
+            iteration,
+            block: block as u32,
+            again,
+        }
+    }
+
+    /// The number of the first tree; a block has fewer than 2^12, a gradient fewer than 2^16 blocks.
     pub(super) fn first(self) -> u64 {
-        let (kind, number) = match self {
-            Self::Gradient { iteration, again } => (u64::from(again), iteration),
-            Self::Evaluation { class } => (2, class),
+        let (kind, number, block) = match self {
+            Self::Gradient {
+                iteration,
+                block,
+                again,
+            } => (u64::from(again), iteration, block),
+            Self::Evaluation { class } => (2, class, 0),
         };
-        kind << 60 | u64::from(number) << 24
+        kind << 60 | u64::from(number) << 28 | u64::from(block) << 12
     }
 }

@@ -1,7 +1,7 @@
 //! Steps R3 and R4: for every row U reads one symbol of a table that P made.
 //!
-//! P's table for row i has the code of the derivative at node v − top_k(r_i) in place v, hidden by
-//! σ_i, one value for the whole row. U reads place top_k(a_i). Whatever place it reads, the symbol
+//! P's table for row i has in place v the code of the derivative at the scores that v and r_i leave
+//! possible, hidden by σ_i, one value for the whole row. U reads place top_k(a_i). Whatever place it reads, the symbol
 //! is uniform, because σ_i is; and it is one place, because the transfer gives one key.
 
 use super::StepError;
@@ -42,18 +42,12 @@ pub(super) fn write(
     corrections: &IndexCorrections,
 ) -> Result<Vec<u8>, StepError> {
     let (k, b) = (shape.resolution.index_bits(), shape.resolution.code_bits());
-    let nodes = 1usize << k;
     let mut writer = BitWriter::with_capacity(shape.symbol_bytes(batch.count()));
     keys.pads(corrections, k, b, |row, pads| {
-        let entries = table.entries(batch.is_positive(row));
-        let turn = nodes - shape.resolution.top_bits(masks[row]) as usize;
+        let entries = table.places(batch.is_positive(row), masks[row]);
         let (coin, hide) = (u64::from(secrets.coins[row]), secrets.hides[row]);
-        // Node v − top_k(r) for v = 0, 1, …: the table from `turn` to its end, then its beginning.
-        let turned = entries[turn % nodes..]
-            .iter()
-            .chain(&entries[..turn % nodes]);
         let symbol = |(entry, pad): (&u64, &u16)| ((entry + coin) >> 32) as u16 ^ hide ^ pad;
-        let symbols = turned.zip(pads).map(symbol);
+        let symbols = entries.zip(pads).map(symbol);
         if b == 1 {
             write_single_bits(symbols, &mut writer);
         } else {

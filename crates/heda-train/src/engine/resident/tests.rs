@@ -1,38 +1,47 @@
 //! The engine against its oracle, in memory: every message as bytes, both roles from seeds.
 
 use super::provider::ProviderSession;
+use super::provider::ProviderSum;
 use super::rows::Rows;
-use super::shape::{ColumnKind, Shape, TreeNumbers};
-use super::user::{UserSession, whole_sums};
+use super::shape::{Shape, TreeNumbers};
+use super::user::{UserSession, UserSum, whole_sums};
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, FieldBits, SenderSetup};
-use heda_learn::fixed::{Domain, FixedRows, Position, Span};
 use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
-use heda_learn::resident::{CodeTable, ResidentSource, Resolution, RowCoins, Weights};
+use heda_learn::resident::{
+    CodeTable, Encoding, GridRows, PayloadColumn, Position, ResidentSource, Resolution, RowCoins,
+    Span, Weights, plain_payload,
+};
 use rand_core::Rng;
 use std::collections::BTreeMap;
 use zeroize::Zeroizing;
 
-/// Three numbers and a category of three levels; the second number may be published.
-fn kinds() -> Vec<ColumnKind> {
-    let (number, indicator) = (ColumnKind::Number, ColumnKind::Indicator);
-    vec![number, number, number, indicator, indicator, indicator]
+/// Three numbers, which may be negative, and a category of three levels; the second number may be
+/// published.
+pub(super) fn encoding() -> Encoding {
+    let number = Span::Between {
+        low: -1024,
+        high: 1024,
+    };
+    Encoding::new(10, [(3, number), (3, Span::OneHot)]).unwrap()
 }
 
-pub(super) fn domain() -> Domain {
-    let number = Span::Between { low: 0, high: 1024 };
-    Domain::new(vec![(3, number), (3, Span::OneHot)]).unwrap()
+/// The same with a payload of its own.
+fn weighted() -> Encoding {
+    let column = |largest| PayloadColumn { largest, unit: 0.5 };
+    let payload = [9, 2000, 2000, 2000, 40, 40, 40].map(column);
+    encoding().with_payload(payload.to_vec()).unwrap()
 }
 
 /// Values on the grid: ends, middle, random; labels 0 and 1.
-fn grid(rows: usize, seed: u64) -> (Vec<u32>, Vec<u32>) {
+fn grid(rows: usize, seed: u64) -> (Vec<i32>, Vec<u32>) {
     let mut rng = Randomness::seeded(seed).fork("rows", 0).unwrap();
     let mut values = Vec::new();
     for row in 0..rows {
-        let shaped = [0, 1024, 512, 1];
+        let shaped = [0, 1024, -1024, 512, -1, 1];
         for column in 0..3 {
-            let random = rng.next_u32() % 1025;
+            let random = (rng.next_u32() % 2049) as i32 - 1024;
             values.push(*shaped.get(row / 3 + column).unwrap_or(&random));
         }
         let level = rng.next_u32() as usize % 4;
@@ -45,6 +54,7 @@ fn grid(rows: usize, seed: u64) -> (Vec<u32>, Vec<u32>) {
 /// The numbers of the first gradient's trees.
 pub(super) const FIRST: TreeNumbers = TreeNumbers::Gradient {
     iteration: 0,
+    block: 0,
     again: false,
 };
 
@@ -53,32 +63,58 @@ pub(super) struct Pair {
     pub(super) user: UserSession,
     pub(super) provider: ProviderSession,
     pub(super) rows: Rows,
-    pub(super) grid: (Vec<u32>, Vec<u32>),
+    pub(super) grid: (Vec<i32>, Vec<u32>),
+    payload: Vec<i32>,
 }
 
 pub(super) fn pair(resolution: Resolution, hidden: Vec<usize>, rows: usize, seed: u64) -> Pair {
-    let shape = Shape {
-        resolution,
-        kinds: kinds(),
-        hidden,
-        row_bits: 12,
-        tables: 1,
-        field: FieldBits::new(resolution.index_bits().max(6)).unwrap(),
+    let (grid, encoding) = (grid(rows, seed), encoding());
+    let payload = plain_payload(&encoding, &grid.0);
+    pair_with(resolution, hidden, &encoding, grid, payload, seed)
+}
+
+/// Payloads that have nothing to do with the values.
+fn weighted_pair(resolution: Resolution, hidden: Vec<usize>, rows: usize, seed: u64) -> Pair {
+    let (grid, encoding) = (grid(rows, seed), weighted());
+    let mut rng = Randomness::seeded(seed).fork("payload", 0).unwrap();
+    let mut number = |largest: u32| (rng.next_u32() % (2 * largest + 1)) as i32 - largest as i32;
+    let columns = encoding.payload();
+    let row = |_| {
+        columns
+            .iter()
+            .map(|c| number(c.largest))
+            .collect::<Vec<_>>()
     };
-    let field = shape.field;
+    let payload = (0..rows).flat_map(row).collect();
+    pair_with(resolution, hidden, &encoding, grid, payload, seed)
+}
+
+fn pair_with(
+    resolution: Resolution,
+    hidden: Vec<usize>,
+    encoding: &Encoding,
+    grid: (Vec<i32>, Vec<u32>),
+    payload: Vec<i32>,
+    seed: u64,
+) -> Pair {
+    let field = FieldBits::new(resolution.index_bits().max(6)).unwrap();
+    let shape = Shape {
+        row_bits: 12,
+        ..Shape::new(encoding, resolution, hidden, field)
+    };
     let mut user_rng = Randomness::seeded(seed).fork("user", 0).unwrap();
     let mut rng = Randomness::seeded(seed).fork("provider", 0).unwrap();
     let (chooser, first) = ChooserSetup::start(field, b"test", &mut user_rng);
     let (sender, second) = SenderSetup::answer(field, b"test", &first, &mut rng);
     let (chooser, third) = chooser.finish(&second, &mut user_rng).unwrap();
     let sender = sender.finish(&third).unwrap();
-    let grid = grid(rows, seed);
     Pair {
         user: UserSession::new(chooser),
         provider: ProviderSession::new(sender),
-        rows: Rows::new(&shape, grid.0.clone(), grid.1.clone()),
+        rows: Rows::new(encoding, grid.0.clone(), payload.clone(), grid.1.clone()),
         shape,
         grid,
+        payload,
     }
 }
 
@@ -106,7 +142,7 @@ impl Pair {
         let mut rng = Randomness::seeded(7).fork("coins", 0).unwrap();
         let (shape, count) = (&self.shape.clone(), self.rows.count());
         let table = CodeTable::new(loss, shape.resolution);
-        let weights = Weights::new(beta, &domain(), shape.resolution).unwrap();
+        let weights = Weights::new(beta, &encoding(), shape.resolution).unwrap();
         let known = self.known(&weights);
         let batch = self.rows.batch(0..count, 1);
         let (ahead, user) = self.user.ahead(shape, count, FIRST, &mut rng).unwrap();
@@ -120,15 +156,21 @@ impl Pair {
         let (symbols, provider) = answered.unwrap();
         let (choices, user) = user.choose(shape, &symbols).unwrap();
         let drawn = provider.drawn.clone();
-        let sum = provider.sum(shape, &table, batch, &choices).unwrap();
-        let payload = sum.send(shape, masks);
-        (user.sum(shape, &payload).unwrap(), drawn)
+        let (mut owed, mut sum) = (ProviderSum::new(shape), UserSum::new(shape));
+        let paid = provider.pay(shape, &table, batch, &choices, &mut owed);
+        user.open(shape, &paid.unwrap(), &mut sum).unwrap();
+        (sum.close(shape, &owed.close(shape, masks)).unwrap(), drawn)
     }
 
-    fn fixed_rows(&self) -> FixedRows {
-        let values = self.grid.0.iter().map(|&v| v as i32).collect();
+    fn grid_rows(&self) -> GridRows {
         let positive = self.grid.1.iter().map(|&l| l == 1).collect();
-        FixedRows::new(6, values, positive).unwrap()
+        GridRows::new(
+            &encoding(),
+            self.grid.0.clone(),
+            self.payload.clone(),
+            positive,
+        )
+        .unwrap()
     }
 }
 
@@ -139,10 +181,25 @@ const BETAS: [[f64; 7]; 4] = [
     [0.1, 1e-3, -1e-3, 0.5, 0.0, 0.25, -0.25],
 ];
 
-/// Providers with shares of the rows, masks that cancel, against the oracle with the same coins.
+type MakePair = fn(Resolution, Vec<usize>, usize, u64) -> Pair;
+
 fn compare(resolution: Resolution, loss: LossKind, hidden: &[usize], providers: usize) {
+    for (make, encoding) in [(pair as MakePair, encoding()), (weighted_pair, weighted())] {
+        compare_with(make, encoding, resolution, loss, hidden, providers);
+    }
+}
+
+/// Providers with shares of the rows, masks that cancel, against the oracle with the same coins.
+fn compare_with(
+    make: MakePair,
+    encoding: Encoding,
+    resolution: Resolution,
+    loss: LossKind,
+    hidden: &[usize],
+    providers: usize,
+) {
     let mut pairs: Vec<Pair> = (0..providers)
-        .map(|n| pair(resolution, hidden.to_vec(), 37 + 11 * n, 5 + n as u64))
+        .map(|n| make(resolution, hidden.to_vec(), 37 + 11 * n, 5 + n as u64))
         .collect();
     let mut rng = Randomness::seeded(3).fork("masks", 0).unwrap();
     for beta in BETAS {
@@ -160,8 +217,9 @@ fn compare(resolution: Resolution, loss: LossKind, hidden: &[usize], providers: 
         }
         let sums = whole_sums(&pairs[0].shape, &parts);
         let coins = |at: Position| drawn[&at.provider][at.row];
-        let rows = pairs.iter().map(Pair::fixed_rows).collect();
-        let mut oracle = ResidentSource::new(resolution, domain(), loss, rows, coins).unwrap();
+        let rows = pairs.iter().map(Pair::grid_rows).collect();
+        let encoding = encoding.clone();
+        let mut oracle = ResidentSource::new(resolution, encoding, loss, rows, coins).unwrap();
         let expected = oracle.whole_sums(&beta, Batch::FULL).unwrap();
         assert_eq!(
             sums, expected,

@@ -166,36 +166,57 @@ impl UserAsked {
 }
 
 impl UserChosen {
-    /// R7 with one provider: its part of the sum, modulo the sums' widths, bias first.
-    pub(super) fn sum(self, shape: &Shape, message: &[u8]) -> Result<Vec<u64>, StepError> {
-        let lengths = shape.payload_bytes(self.symbols.len());
-        let [words, owed] = parts("the payload", message, lengths)?;
-        let mut sums = payload::read(shape, words, &self.symbols, self.payload)?.to_vec();
-        for (sum, owed) in sums.iter_mut().zip(payload::read_sums(shape, owed)) {
-            *sum = sum.wrapping_add(owed);
-        }
-        Ok(sums)
+    /// R7 for one block: adds what U can open, modulo 2^64, bias first.
+    pub(super) fn open(
+        self,
+        shape: &Shape,
+        message: &[u8],
+        sums: &mut UserSum,
+    ) -> Result<(), StepError> {
+        let expected = shape.payload_bytes(self.symbols.len());
+        let words = exactly("the payload", message, expected)?;
+        sums.add(&payload::read(shape, words, &self.symbols, self.payload)?);
+        Ok(())
     }
 }
 
-/// R7: what the sums of all providers stand for, as signed whole numbers, bias first. Indicators
-/// are brought onto the grid of the numbers.
+/// What the data user has opened of one provider's sum.
+pub(super) struct UserSum {
+    sums: Zeroizing<Vec<u64>>,
+}
+
+impl UserSum {
+    /// Before the first block.
+    pub(super) fn new(shape: &Shape) -> Self {
+        Self {
+            sums: Zeroizing::new(vec![0; shape.largest.len()]),
+        }
+    }
+
+    fn add(&mut self, words: &[u64]) {
+        for (sum, word) in self.sums.iter_mut().zip(words) {
+            *sum = sum.wrapping_add(*word);
+        }
+    }
+
+    /// R7 with one provider: Q completes its part of the sum.
+    pub(super) fn close(mut self, shape: &Shape, message: &[u8]) -> Result<Vec<u64>, StepError> {
+        let owed = exactly("the sum", message, shape.sum_bytes())?;
+        self.add(&payload::read_sums(shape, owed));
+        Ok(self.sums.to_vec())
+    }
+}
+
+/// R7: what the sums of all providers stand for, as signed whole numbers, bias first.
 pub(super) fn whole_sums(shape: &Shape, parts: &[Vec<u64>]) -> Vec<i64> {
-    let fraction = shape.resolution.value_bits();
-    let widths = shape.sum_bits();
-    let scaled = |column: usize| {
-        let number = column > 0 && shape.kinds[column - 1] == super::shape::ColumnKind::Number;
-        if number { 0 } else { fraction }
-    };
+    let widths = shape.sum_bits().into_iter();
     widths
-        .iter()
         .enumerate()
         .map(|(column, width)| {
-            let sum = parts
-                .iter()
-                .fold(0u64, |sum, part| sum.wrapping_add(part[column]));
+            let parts = parts.iter().map(|part| part[column]);
+            let sum = parts.fold(0, u64::wrapping_add);
             let shift = 64 - width;
-            (((sum << shift) as i64) >> shift) << scaled(column)
+            ((sum << shift) as i64) >> shift
         })
         .collect()
 }

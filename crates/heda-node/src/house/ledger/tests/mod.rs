@@ -36,7 +36,7 @@ fn terms(request: &str) -> JobTerms {
     JobTerms {
         label: "user".into(),
         data_set: "ward".into(),
-        engine: "lookup".into(),
+        engine: "resident".into(),
         request: request.into(),
     }
 }
@@ -383,7 +383,7 @@ fn a_ledger_of_the_first_version_keeps_what_it_knows() {
     let charge = serde_json::to_string(&charge("0.1", 2)).unwrap();
     connection
         .execute(
-            "INSERT INTO jobs VALUES (?1, 'a', 'user', 'ward', 'lookup', 'same', 7, NULL, 'open', 3)",
+            "INSERT INTO jobs VALUES (?1, 'a', 'user', 'ward', 'resident', 'same', 7, NULL, 'open', 3)",
             [&user],
         )
         .unwrap();
