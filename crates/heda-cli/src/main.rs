@@ -14,10 +14,11 @@ fn main() -> ExitCode {
     // A panic has said where it was; its exit code is that of any other defect.
     let done = std::panic::catch_unwind(AssertUnwindSafe(|| commands::run(arguments)));
     let done = done.unwrap_or_else(|_| Err(Failure::new(Kind::Bug, "stopped by a defect")));
+    heda_node::system::logging::finish();
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("heda: {failure}");
+            output::note!("heda: {failure}");
             ExitCode::from(failure.exit_code())
         }
     }

@@ -4,6 +4,12 @@ use heda::failure::{Failure, Kind};
 use heda_train::proposal::Engine;
 use std::io::Write;
 
+/// A line for people on stderr. If nobody can read it, that is no failure of ours.
+macro_rules! note {
+    ($($words:tt)*) => { heda_node::system::logging::note(format_args!($($words)*)) };
+}
+pub(crate) use note;
+
 /// Prints one JSON object on stdout.
 pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Failure::new(Kind::Bug, e))?;
@@ -23,7 +29,7 @@ pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
 /// Tells the user on stderr what happened to their rows.
 pub(crate) fn warn(lines: impl IntoIterator<Item = String>) {
     for line in lines {
-        eprintln!("heda: note: {line}");
+        note!("heda: note: {line}");
     }
 }
 
@@ -31,7 +37,7 @@ pub(crate) fn warn(lines: impl IntoIterator<Item = String>) {
 pub(crate) fn warn_of_leaks(engine: Engine) {
     let leaks = engine.leaks();
     if !leaks.is_empty() {
-        eprintln!("heda: engine {engine} protects little and is here for comparison:");
-        leaks.iter().for_each(|leak| eprintln!("  - {leak}"));
+        note!("heda: engine {engine} protects little and is here for comparison:");
+        leaks.iter().for_each(|leak| note!("  - {leak}"));
     }
 }

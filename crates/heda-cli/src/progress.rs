@@ -1,5 +1,6 @@
 //! Progress of a job on stderr: one line that changes on a terminal, plain lines otherwise.
 
+use crate::output::note;
 use heda_train::job::{Checkpoint, NotKept, Observer};
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
@@ -56,14 +57,14 @@ impl Observer for Progress {
             other => other,
         };
         match self.plain {
-            true => eprintln!("{what}"),
+            true => note!("{what}"),
             false => self.show(what),
         }
     }
 
     fn split_chosen(&mut self, reason: &str) {
         match self.plain {
-            true => eprintln!("{reason}"),
+            true => note!("{reason}"),
             false => self.show(&format!("{reason}\n")),
         }
     }

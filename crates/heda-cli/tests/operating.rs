@@ -183,9 +183,16 @@ impl Hosts {
         for file in ["provider.toml", "schema.toml", "ward.csv"] {
             std::fs::copy(home.join(file), restored.join(file)).unwrap();
         }
+    }
+
+    /// A restored ledger is served after its operator said so, and has forgotten nothing.
+    fn begin_anew(&self, command: &[&str]) {
+        let (home, restored) = (self.home("hospital-a"), self.home("restored"));
+        let check = ["provider", "check", "--config", "provider.toml"];
+        assert_eq!(run(&check, &restored).status.code(), Some(2));
+        good(command, &restored);
         let budget = ["provider", "budget", "--config", "provider.toml", "--json"];
         assert_eq!(good(&budget, &restored), good(&budget, &home));
-        let check = ["provider", "check", "--config", "provider.toml"];
         good(&check, &restored);
     }
 }
@@ -230,11 +237,12 @@ fn the_guide_leads_from_nothing_to_a_finished_job_and_beyond() {
                 assert!(text.contains("sha256"), "{text}");
             }
             ["provider", "backup", ..] => hosts.back_up(&command),
+            ["provider", "begin-anew", ..] => hosts.begin_anew(&command),
             ref other => panic!("the guide has a command that no test runs: {other:?}"),
         }
         ran += 1;
     }
-    assert_eq!(ran, 12);
+    assert_eq!(ran, 13);
     assert!(hosts.university().join("result/model.json").exists());
     assert!(hosts.university().join("again/model.json").exists());
     for daemon in hosts.daemons.drain(..) {

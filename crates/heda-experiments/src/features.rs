@@ -52,7 +52,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
             if sheet.has(options.seed, &key) {
                 continue;
             }
-            eprintln!("heda: {}: {}", LAYOUT.name, key.join(", "));
+            heda::note(format_args!("heda: {}: {}", LAYOUT.name, key.join(", ")));
             let load = load();
             let removals = one_split(&data, options.seed, split)?;
             sheet.add(options.seed, &load, rows(&data, &key, &removals))?;

@@ -63,7 +63,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
             if sheet.has(options.seed, &key) {
                 continue;
             }
-            eprintln!("heda: {}: {}", LAYOUT.name, key.join(", "));
+            heda::note(format_args!("heda: {}: {}", LAYOUT.name, key.join(", ")));
             let load = load();
             let mut rows = one_split(&data, options.seed, split, printed_iterations(bundle))?;
             for row in &mut rows {

@@ -89,7 +89,11 @@ impl Sheet {
         if self.has(seed, key) {
             return Ok(());
         }
-        eprintln!("heda: {}: {}", self.layout.name, key.join(", "));
+        heda::note(format_args!(
+            "heda: {}: {}",
+            self.layout.name,
+            key.join(", ")
+        ));
         let load = load();
         let mut row = key.to_vec();
         row.extend(measure()?);

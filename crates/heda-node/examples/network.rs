@@ -111,7 +111,7 @@ impl Bench {
         let house = TrainingHouse {
             policy: Policy::new(&config),
             data: ProviderData::load(&config).unwrap(),
-            ledger: Ledger::open(&config.ledger_path(), Arc::new(SystemClock)).unwrap(),
+            ledger: Ledger::open(&config.ledger_place(), Arc::new(SystemClock)).unwrap(),
             identity: self.provider.signing_key().clone(),
             row_secret: [7; 32].into(),
             randomness: Randomness::seeded(SEED).party(NAME),

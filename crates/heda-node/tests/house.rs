@@ -77,7 +77,7 @@ impl House {
 
     fn ledger(&self) -> Ledger {
         let clock = Arc::clone(&self.clock);
-        Ledger::open(&self.config().ledger_path(), clock).unwrap()
+        Ledger::open(&self.config().ledger_place(), clock).unwrap()
     }
 
     fn serve(&self) -> Running {

@@ -270,24 +270,48 @@ fn idle_strangers_time_out_and_keep_nobody_out() {
 }
 
 #[test]
-fn too_many_handshakes_from_one_address_are_dropped() {
+fn more_idle_strangers_than_there_is_room_for_make_room_for_a_peer() {
     let user = identity("user");
     let mut setup = Setup::for_peers(vec![pinned("user", &user)]);
-    setup.connections.handshakes_per_address = 3;
+    setup.connections.handshake_patience = Duration::from_secs(600);
+    setup.connections.strangers_per_address = 3;
     let daemon = setup.start(Arc::new(Echo));
-    let idle: Vec<_> = (0..3)
+    let mut idle: Vec<_> = (0..40)
         .map(|_| TcpStream::connect(daemon.address).unwrap())
         .collect();
     let user = User::new(user);
-    let error = user.open(&daemon.remote()).unwrap_err();
-    assert!(error.is_passing(), "{error}");
-    drop(idle);
-    let opened = user.runtime.block_on(user.connector.open_patiently(
-        &daemon.remote(),
-        Duration::from_secs(30),
-        |_, _| {},
-    ));
-    opened.unwrap();
+    let mut channel = user.open(&daemon.remote()).unwrap();
+    echo(&mut channel, b"").unwrap();
+    // All but the last three were sent away at once, and not by their patience.
+    for stranger in &mut idle[..37] {
+        let patience = Some(Duration::from_secs(30));
+        stranger.set_read_timeout(patience).unwrap();
+        assert!(!matches!(stranger.read(&mut [0; 1]), Ok(1..)));
+    }
+    let text = daemon.metrics.render();
+    assert!(text.contains("heda_strangers_sent_away_total 3"), "{text}");
+}
+
+#[test]
+fn idle_sessions_and_strangers_do_not_hold_up_the_end() {
+    let user = identity("user");
+    let mut setup = Setup::for_peers(vec![pinned("user", &user)]);
+    setup.connections.handshake_patience = Duration::from_secs(600);
+    setup.stop_grace = Duration::from_secs(600);
+    let mut daemon = setup.start(Arc::new(Echo));
+    let _stranger = TcpStream::connect(daemon.address).unwrap();
+    let user = User::new(user);
+    let mut channel = user.open(&daemon.remote()).unwrap();
+    echo(&mut channel, b"work").unwrap();
+    // Ends without anyone's patience, or this test would take ten minutes.
+    daemon.stop().unwrap();
+    let told = channel.receive(ECHO, 9).unwrap_err();
+    assert!(
+        matches!(&told, ChannelError::PeerStopped(stop) if stop.code == StopCode::Stopping),
+        "{told}"
+    );
+    let text = daemon.metrics.render();
+    assert!(text.contains("{ending=\"stopped\"} 1\n"), "{text}");
 }
 
 #[test]

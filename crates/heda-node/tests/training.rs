@@ -101,7 +101,7 @@ impl Hospital {
 
     fn ledger(&self) -> Ledger {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        Ledger::open(&self.config().ledger_path(), clock).unwrap()
+        Ledger::open(&self.config().ledger_place(), clock).unwrap()
     }
 
     fn serve(&self) -> Running {
@@ -197,8 +197,8 @@ impl World {
     fn run(&self, job: NetworkJob, out: &str, resume: bool) -> Result<Outcome, NetworkJobError> {
         let folder = self.out.path().join(out);
         let mut state = match resume {
-            true => StateFile::resume(&folder, "terms").unwrap(),
-            false => StateFile::begin(&folder, "terms", job.spec.job).unwrap(),
+            true => StateFile::resume(&folder, "terms", &[]).unwrap(),
+            false => StateFile::begin(&folder, "terms", job.spec.job, &[]).unwrap(),
         };
         let runtime = runtime();
         let (_switch, stop) = StopSwitch::new();

@@ -10,6 +10,7 @@ use heda_crypto::random::NoRandomness;
 use heda_dp::account::{Accountant, Charge, Exhausted, Receipt, Spend};
 use heda_learn::data::Dataset;
 use heda_learn::schema::Schema;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use zeroize::Zeroizing;
@@ -39,6 +40,9 @@ pub enum Refusal {
     /// The operating system failed the house.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
+    /// Others have reserved what there is; it may be given back.
+    #[error("{0}")]
+    Busy(Box<dyn std::error::Error + Send + Sync>),
     /// The house closes; it will open again.
     #[error("this provider is stopping; resume the job when it is back")]
     Stopping,
@@ -59,6 +63,7 @@ impl Refusal {
     pub fn code(&self) -> StopCode {
         match self {
             Self::Stopping => StopCode::Stopping,
+            Self::Busy(_) => StopCode::Busy,
             Self::LedgerFailed => StopCode::StoreFailed,
             Self::Randomness(_) => StopCode::Failed,
             Self::Rule(_)
@@ -68,6 +73,36 @@ impl Refusal {
             | Self::NotAdmitted
             | Self::Release(_) => StopCode::Refused,
         }
+    }
+}
+
+/// How far the books of a house have come: a data user that keeps this can later tell whether
+/// they were lost or replaced since.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LedgerHead {
+    /// Which books, hexadecimal; drawn when they are begun.
+    pub epoch: String,
+    /// Their last entry.
+    pub entry: u64,
+    /// Hash over all entries up to that one, hexadecimal.
+    pub hash: String,
+}
+
+impl LedgerHead {
+    /// Whether it can be printed and compared: digits of the right number.
+    pub(crate) fn is_well_formed(&self) -> bool {
+        let digits = |text: &str, length| {
+            text.len() == length && text.bytes().all(|b| b.is_ascii_hexdigit())
+        };
+        digits(&self.epoch, 32) && digits(&self.hash, 64)
+    }
+
+    /// Whether these books, seen now, can be those that were seen before.
+    pub fn can_follow(&self, before: &Self) -> bool {
+        let same = self.hash == before.hash;
+        self.epoch == before.epoch
+            && (self.entry > before.entry || (self.entry == before.entry && same))
     }
 }
 
@@ -84,6 +119,8 @@ pub struct Admission {
     pub minimum_batch: usize,
     /// No fewer rows may be held out, other than none.
     pub minimum_held_out: usize,
+    /// How far its books have come, if it keeps any.
+    pub ledger: Option<LedgerHead>,
 }
 
 /// A batch of one row is the row.
@@ -106,6 +143,9 @@ pub trait House: Send + Sync {
         charge: Charge,
         make: &mut dyn FnMut(Receipt) -> Result<Vec<u8>, Refusal>,
     ) -> Result<Vec<u8>, Refusal>;
+
+    /// Called before the features are scored: scores are numbers about rows, too.
+    fn begin_ranking(&self, job: JobId) -> Result<(), Refusal>;
 
     /// Called before anything of an iteration is computed.
     fn begin_iteration(&self, job: JobId, iteration: u32) -> Result<(), Refusal>;
@@ -179,6 +219,7 @@ impl House for OpenHouse {
             row_seed: self.row_seed.clone(),
             minimum_batch: SMALLEST_BATCH,
             minimum_held_out: SMALLEST_BATCH,
+            ledger: None,
         })
     }
 
@@ -201,6 +242,10 @@ impl House for OpenHouse {
         let released = make(receipt)?;
         books.releases.insert(job, released.clone());
         Ok(released)
+    }
+
+    fn begin_ranking(&self, _job: JobId) -> Result<(), Refusal> {
+        Ok(())
     }
 
     fn begin_iteration(&self, _job: JobId, _iteration: u32) -> Result<(), Refusal> {

@@ -4,6 +4,7 @@
 
 use crate::codec::{Malformed, hex, unhex};
 use crate::error::PeerProblem;
+use crate::house::LedgerHead;
 use crate::proposal::{BadProposal, PROTOCOL_VERSION, Proposal, Split};
 use crate::rows::{release_from_bytes, release_length};
 use heda_blocks::channel::{Channel, ChannelError};
@@ -146,6 +147,9 @@ pub(crate) struct Acceptance {
     pub(crate) held_out: usize,
     /// The signed key announcement.
     pub(crate) announcement: Announcement,
+    /// How far the provider's books have come, if it keeps any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ledger: Option<LedgerHead>,
 }
 
 /// A provider's signed mask keys, hexadecimal in JSON.
@@ -306,6 +310,11 @@ mod tests {
             rows: 3,
             held_out: 1,
             announcement,
+            ledger: Some(LedgerHead {
+                epoch: "ab".repeat(16),
+                entry: 7,
+                hash: "cd".repeat(32),
+            }),
         };
         round_trip(acceptance, ());
         round_trip(Announcements(vec![1; 2 * ANNOUNCEMENT_BYTES]), 2);

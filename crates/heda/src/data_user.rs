@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Kind};
 use crate::job::Job;
 use crate::provider::Provider;
-use crate::remote::RemoteJob;
+use crate::remote::{RemoteJob, ResultFolder};
 use crate::simulation::job_failure;
 use crate::summary::{About, Controls};
 use crate::trained::Trained;
@@ -11,7 +11,6 @@ use heda_crypto::random::Randomness;
 use heda_node::client::training::Listener;
 use heda_train::job::Observer;
 use heda_train::local;
-use std::path::Path;
 use std::time::Instant;
 
 /// Asks for gradients, learns the model, and sees no row.
@@ -75,18 +74,15 @@ impl DataUser {
     }
 
     /// Trains with providers on the network until the end or until SIGTERM or SIGINT, and leaves
-    /// model and report in `folder`. While the job runs its checkpoint is there as well; `resume`
-    /// goes on from it. `command` is what was typed, for the report.
+    /// model and report in a folder.
     ///
     /// # Errors
     /// If a provider refuses or is lost, or the job cannot be done.
     pub fn train_remotely(
         job: &RemoteJob,
-        folder: &Path,
-        resume: bool,
-        command: &str,
+        into: &ResultFolder<'_>,
         listener: Listener,
     ) -> Result<Trained, Failure> {
-        job.train(folder, resume, command, listener)
+        job.train(into, listener)
     }
 }

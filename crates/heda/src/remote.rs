@@ -4,7 +4,7 @@ use crate::failure::{Failure, Kind};
 use crate::job::{Job, JobBuilder};
 use crate::simulation::job_failure;
 use crate::summary::{About, Controls};
-use crate::trained::Trained;
+use crate::trained::{MODEL_FILE, REPORT_FILE, Trained};
 use heda_crypto::random::Randomness;
 use heda_dp::account::Mechanism;
 use heda_learn::data::Dataset;
@@ -12,9 +12,9 @@ use heda_learn::optimise::Settings;
 use heda_learn::partition::Goal;
 use heda_learn::schema::Schema;
 use heda_learn::table::TableReader;
-use heda_node::client::Connector;
 use heda_node::client::state::StateFile;
 use heda_node::client::training::{Listener, NetworkJob, NetworkJobError};
+use heda_node::client::{ConnectError, Connector, RemoteProvider};
 use heda_node::config::{Iota, JobConfig};
 use heda_node::identity::Identity;
 use heda_node::system::clock::SystemClock;
@@ -61,27 +61,27 @@ impl RemoteJob {
         self.config.seed.is_some()
     }
 
-    /// Trains, and leaves model and report in `folder`.
+    /// Trains, and leaves model and report in the folder.
     pub(crate) fn train(
         &self,
-        folder: &Path,
-        resume: bool,
-        command: &str,
+        into: &ResultFolder<'_>,
         listener: Listener,
     ) -> Result<Trained, Failure> {
         let began = Instant::now();
         let config = &self.config;
         let schema = self.job.schema();
         let randomness = randomness(config);
-        let mut state = self.open_state(folder, resume, &randomness)?;
+        // Everything that can be wrong here is found before the folder is taken or anyone asked.
         let job = match sample(config, schema)? {
             Some(sample) => job(config, schema, Some(Arc::new(sample)))?,
             None => self.job.clone(),
         };
+        let way = Way::find(config)?;
+        let mut state = self.open_state(into, &randomness)?;
         let spec = job.spec(state.state().job, &randomness);
-        let outcome = network_job(config, spec, &randomness, listener)?
-            .run_until_signal(&mut state)
-            .map_err(failure)?;
+        let network = network_job(config, way, spec, &randomness, listener);
+        let outcome = network.run_until_signal(&mut state);
+        let outcome = outcome.map_err(|error| give_up(&state, into, &error))?;
         let about = About {
             dataset: config.data_set.to_string(),
             schema,
@@ -94,21 +94,23 @@ impl RemoteJob {
         };
         let lost = state.state().lost.clone();
         let mut trained = Trained::new(about, job.loss(), &outcome, lost)?;
-        trained.write(folder, command)?;
+        trained.ledgers.clone_from(&state.state().ledgers);
+        let written = trained.write_with_mode(into.folder, into.command, into.mode);
+        written.map_err(|failure| kept(&failure))?;
         // Last: as long as there is a checkpoint, nothing has to be asked for again.
-        state.finish().map_err(Failure::input)?;
+        state.finish().map_err(|error| kept(&error))?;
         Ok(trained)
     }
 
     fn open_state(
         &self,
-        folder: &Path,
-        resume: bool,
+        into: &ResultFolder<'_>,
         randomness: &Randomness,
     ) -> Result<StateFile, Failure> {
-        let terms = terms(&self.config, self.job.schema());
-        if resume {
-            return StateFile::resume(folder, &terms).map_err(Failure::input);
+        let (folder, terms) = (into.folder, terms(&self.config, self.job.schema()));
+        let results = [MODEL_FILE, REPORT_FILE];
+        if into.resume {
+            return StateFile::resume(folder, &terms, &results).map_err(Failure::input);
         }
         let job = match self.config.seed {
             // The whole run goes by one seed, as when all parties share a process.
@@ -116,8 +118,42 @@ impl RemoteJob {
             None => fresh_job_id(randomness),
         };
         let job = job.map_err(|e| Failure::new(Kind::Bug, e))?;
-        StateFile::begin(folder, &terms, job).map_err(Failure::input)
+        StateFile::begin(folder, &terms, job, &results).map_err(Failure::input)
     }
+}
+
+/// Where a job leaves its results, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct ResultFolder<'a> {
+    /// The folder; while the job runs its checkpoint is there as well.
+    pub folder: &'a Path,
+    /// Whether to go on from the checkpoint.
+    pub resume: bool,
+    /// What was typed, for the report.
+    pub command: &'a str,
+    /// Permissions of model and report.
+    pub mode: u32,
+}
+
+/// A result that could not be written is not lost: the checkpoint is still there.
+fn kept(cause: &dyn std::fmt::Display) -> Failure {
+    let words =
+        format!("{cause}; the job is done and kept: put this right and run again with --resume");
+    Failure::new(Kind::Resumable, words)
+}
+
+/// A job that came to nothing before anything was paid for or learned does not block its folder.
+fn give_up(state: &StateFile, into: &ResultFolder<'_>, error: &NetworkJobError) -> Failure {
+    let failure = failure(error);
+    if failure.kind() == Kind::Resumable || into.resume || state.abandon() {
+        return failure;
+    }
+    let words = format!(
+        "{failure}; the folder {} keeps the job, because a provider may have paid for a release: \
+         go on with --resume, or choose another --out",
+        into.folder.display()
+    );
+    Failure::new(failure.kind(), words)
 }
 
 fn randomness(config: &JobConfig) -> Randomness {
@@ -230,17 +266,38 @@ fn sample(config: &JobConfig, schema: &Schema) -> Result<Option<Dataset>, Failur
     Ok(read.map(|(rows, _)| rows))
 }
 
+/// Who goes to whom.
+struct Way {
+    identity: Identity,
+    providers: Vec<RemoteProvider>,
+}
+
+impl Way {
+    fn find(config: &JobConfig) -> Result<Self, Failure> {
+        let providers = config.remote_providers().map_err(Failure::input)?;
+        for provider in &providers {
+            provider.check().map_err(Failure::input)?;
+        }
+        let identity = Identity::load(&config.identity).map_err(Failure::input)?;
+        Ok(Self {
+            identity,
+            providers,
+        })
+    }
+}
+
 fn network_job(
     config: &JobConfig,
+    way: Way,
     spec: JobSpec,
     randomness: &Randomness,
     listener: Listener,
-) -> Result<NetworkJob, Failure> {
-    Ok(NetworkJob {
+) -> NetworkJob {
+    NetworkJob {
         spec,
-        providers: config.remote_providers().map_err(Failure::input)?,
+        providers: way.providers,
         connector: Connector {
-            identity: Identity::load(&config.identity).map_err(Failure::input)?,
+            identity: way.identity,
             clock: Arc::new(SystemClock),
             limits: WireLimits {
                 patience: config.timeouts.answer_seconds.duration(),
@@ -252,11 +309,14 @@ fn network_job(
         on_loss: config.on_loss,
         loss_patience: config.timeouts.loss_seconds.duration(),
         listener,
-    })
+    }
 }
 
-fn failure(error: NetworkJobError) -> Failure {
-    let kind = match &error {
+fn failure(error: &NetworkJobError) -> Failure {
+    let kind = match error {
+        NetworkJobError::Connect(ConnectError::Address { .. } | ConnectError::Setup { .. }) => {
+            Kind::Input
+        }
         NetworkJobError::Connect(_) => Kind::Peer,
         NetworkJobError::Refused { .. } => Kind::Refused,
         NetworkJobError::Lost { .. } | NetworkJobError::Stopped => Kind::Resumable,

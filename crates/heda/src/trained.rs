@@ -2,16 +2,22 @@
 //! here, wherever the providers were.
 
 use crate::failure::{Failure, Kind};
-use crate::files::write_whole;
+use crate::files::{PRIVATE, write_with_mode};
 use crate::report;
 use crate::summary::{About, Summary};
 use heda_learn::loss::LossKind;
 use heda_learn::model::{Model, Provenance};
 use heda_learn::schema::Schema;
+use heda_train::house::LedgerHead;
 use heda_train::job::Outcome;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// What a job leaves in its folder.
+pub(crate) const MODEL_FILE: &str = "model.json";
+/// What a job leaves in its folder.
+pub(crate) const REPORT_FILE: &str = "report.html";
 
 /// A finished job.
 #[derive(Debug, Clone, Serialize)]
@@ -21,6 +27,9 @@ pub struct Trained {
     pub summary: Summary,
     /// Providers that did not stay to the end.
     pub providers_lost: Vec<String>,
+    /// How far the providers' ledgers had come, by name: by this an operator can find out later
+    /// whether a ledger was lost or replaced since.
+    pub ledgers: BTreeMap<String, LedgerHead>,
     /// What was trained.
     #[serde(skip)]
     pub model: Model,
@@ -39,22 +48,33 @@ impl Trained {
         Ok(Self {
             summary,
             providers_lost,
+            ledgers: BTreeMap::new(),
             model,
         })
     }
 
-    /// Writes `model.json` and `report.html` into a folder. `command` is what was typed, for who
-    /// wants to repeat it.
+    /// Writes `model.json` and `report.html` into a folder, for its owner only. `command` is what
+    /// was typed, for who wants to repeat it.
     ///
     /// # Errors
     /// If a file cannot be written.
     pub fn write(&mut self, folder: &Path, command: &str) -> Result<(), Failure> {
-        let path = folder.join("model.json");
-        write_whole(&path, self.model.to_json().as_bytes())?;
+        self.write_with_mode(folder, command, PRIVATE)
+    }
+
+    /// The same with these permissions.
+    pub(crate) fn write_with_mode(
+        &mut self,
+        folder: &Path,
+        command: &str,
+        mode: u32,
+    ) -> Result<(), Failure> {
+        let path = folder.join(MODEL_FILE);
+        write_with_mode(&path, self.model.to_json().as_bytes(), mode)?;
         self.summary.model_path = Some(path);
-        let path = folder.join("report.html");
+        let path = folder.join(REPORT_FILE);
         let page = report::page(&self.summary, &self.model, command);
-        write_whole(&path, page.as_bytes())?;
+        write_with_mode(&path, page.as_bytes(), mode)?;
         self.summary.report_path = Some(path);
         Ok(())
     }

@@ -67,7 +67,14 @@ targets! {
     iota => values::iota, ["heda-learn Iota::from_str"];
     job_file => node::job_file, ["heda-node JobConfig::load", "heda-node config::read"];
     job_name => values::job_name, ["heda-train JobId::from_str", "heda-train codec::unhex"];
-    ledger => node::ledger, ["heda-node LedgerReader::open", "heda-node report::budget"];
+    ledger => node::ledger, [
+        "heda-node LedgerReader::open",
+        "heda-node report::budget",
+        "heda-node chain::verify",
+        "heda-node chain::beginning",
+        "heda-node Epoch::from_str",
+        "heda-node hexadecimal::unhex",
+    ];
     mask_announcements => masking::announcements, ["heda-crypto MaskSetup::finish"];
     mask_origin => masking::origin, ["heda-crypto Roster::announced_origin"];
     model => text::model, ["heda-learn Model::from_json"];

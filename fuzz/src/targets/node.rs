@@ -9,7 +9,7 @@ use heda_crypto::random::Randomness;
 use heda_dp::account::{Charge, ColumnCharge, Mechanism};
 use heda_node::client::state::StateFile;
 use heda_node::config::{JobConfig, ProviderConfig};
-use heda_node::house::ledger::{JobKey, JobTerms, Ledger, LedgerReader};
+use heda_node::house::ledger::{JobKey, JobTerms, Ledger, LedgerPlace, LedgerReader};
 use heda_node::identity::Identity;
 use heda_node::identity::fingerprint::PeerFingerprint;
 use heda_node::identity::trust::OwnCertificate;
@@ -69,7 +69,7 @@ pub(super) fn checkpoint() -> Target {
     let file = InFile::named("checkpoint.json");
     Target::new(Vec::new(), move |input| {
         file.put(input);
-        Verdict::from(StateFile::resume(file.folder(), "terms"))
+        Verdict::from(StateFile::resume(file.folder(), "terms", &[]))
     })
 }
 
@@ -137,11 +137,19 @@ pub(super) fn charge_json() -> Target {
     })
 }
 
-/// A ledger with a job, a release and a refusal.
-fn written_ledger() -> Vec<u8> {
+/// A ledger with its anchor beside it.
+fn ledger_place(folder: &std::path::Path) -> LedgerPlace {
+    LedgerPlace {
+        ledger: folder.join("ledger.sqlite"),
+        anchor: folder.join("ledger.anchor"),
+    }
+}
+
+/// A ledger with a job, a release and a refusal, and its anchor.
+fn written_ledger() -> [Vec<u8>; 2] {
     let file = InFile::named("ledger.sqlite");
-    let path = file.folder().join("ledger.sqlite");
-    let ledger = Ledger::open(&path, Arc::new(SystemClock)).expect("a new ledger");
+    let place = ledger_place(file.folder());
+    let ledger = Ledger::open(&place, Arc::new(SystemClock)).expect("a new ledger");
     let digits = "ab".repeat(32);
     let job = JobKey {
         peer: format!("sha256:{digits}").parse().expect("a fingerprint"),
@@ -161,22 +169,25 @@ fn written_ledger() -> Vec<u8> {
     ledger.store_release(&job, b"noisy").expect("paid");
     ledger.refuse(&job, "university", "too late").expect("room");
     let copy = file.folder().join("copy.sqlite");
-    let reader = LedgerReader::open(&path).expect("our own");
+    let reader = LedgerReader::open(&place).expect("our own");
     reader.copy_to(&copy).expect("room");
-    std::fs::read(copy).expect("just written")
+    [copy, place.anchor].map(|path| std::fs::read(path).expect("just written"))
 }
 
 /// Rows of the ledger, as reports read them; then the file as the daemon opens it.
 pub(super) fn ledger() -> Target {
     let file = InFile::named("ledger.sqlite");
     let total = "1".parse().ok();
+    let [seed, anchor] = written_ledger();
+    let place = ledger_place(file.folder());
+    std::fs::write(&place.anchor, anchor).expect("room for temporary files");
     let decode = move |input: &[u8]| {
-        let path = file.put(input);
-        let read = LedgerReader::open(path).and_then(|reader| {
+        file.put(input);
+        let read = LedgerReader::open(&place).and_then(|reader| {
             reader.status("ward", Timestamp(1_800_000_000))?;
             reader.budget("ward", total)
         });
         Verdict::from(read)
     };
-    Target::new(vec![written_ledger()], decode).short_run(500)
+    Target::new(vec![seed], decode).short_run(500)
 }

@@ -1,6 +1,6 @@
 //! `heda init`: an identity for this party.
 
-use crate::output;
+use crate::output::{self, note};
 use clap::Args;
 use heda::failure::{Failure, Kind};
 use heda_crypto::random::Randomness;
@@ -55,8 +55,8 @@ pub(crate) fn run(arguments: Init) -> Result<(), Failure> {
         });
     }
     let done = if arguments.renew { "renewed" } else { "made" };
-    eprintln!("{done} {} in {}", arguments.name, arguments.out.display());
-    eprintln!("keep key.pem secret; give this fingerprint to your peers:");
+    note!("{done} {} in {}", arguments.name, arguments.out.display());
+    note!("keep key.pem secret; give this fingerprint to your peers:");
     output::print_text(&fingerprint.to_string())
 }
 

@@ -7,7 +7,7 @@ use heda_learn::schema::Schema;
 use heda_node::config::{JobConfig, ProviderConfig};
 use heda_node::house::backup::backup;
 use heda_node::house::check::{Finding, Verdict, check};
-use heda_node::house::ledger::{BudgetReport, LedgerError, LedgerReader, StatusReport};
+use heda_node::house::ledger::{BudgetReport, Ledger, LedgerError, LedgerReader, StatusReport};
 use heda_node::house::policy::Policy;
 use heda_node::house::provider_data::ProviderData;
 use heda_node::identity::trust::PeerIdentity;
@@ -38,6 +38,8 @@ enum Action {
     Budget(Query),
     /// Copy ledger and keys into a new folder, also while the provider serves.
     Backup(Backup),
+    /// Take the ledger as it is, or an empty one if there is none, although entries are missing.
+    BeginAnew(BeginAnew),
 }
 
 #[derive(Debug, Args)]
@@ -79,6 +81,16 @@ struct Backup {
 }
 
 #[derive(Debug, Args)]
+struct BeginAnew {
+    /// The provider's configuration.
+    #[arg(long)]
+    config: PathBuf,
+    /// Why; the ledger keeps these words.
+    #[arg(long)]
+    because: String,
+}
+
+#[derive(Debug, Args)]
 struct Preview {
     /// The provider's configuration.
     #[arg(long)]
@@ -99,6 +111,7 @@ pub(crate) fn run(arguments: Provider) -> Result<(), Failure> {
         Action::Status(arguments) => run_status(&arguments),
         Action::Budget(arguments) => run_budget(&arguments),
         Action::Backup(arguments) => run_backup(&arguments),
+        Action::BeginAnew(arguments) => run_begin_anew(&arguments),
     }
 }
 
@@ -191,14 +204,14 @@ fn run_preview(arguments: &Preview) -> Result<(), Failure> {
 }
 
 fn reader(config: &ProviderConfig) -> Result<LedgerReader, Failure> {
-    let path = config.ledger_path();
-    if !path.exists() {
-        let path = path.display();
+    let place = config.ledger_place();
+    if !place.ledger.exists() && !place.anchor.exists() {
+        let path = place.ledger.display();
         return Err(Failure::input(format!(
             "there is no ledger {path} yet; it is made by the first `provider serve`"
         )));
     }
-    LedgerReader::open(&path).map_err(ledger_failure)
+    LedgerReader::open(&place).map_err(ledger_failure)
 }
 
 fn ledger_failure(error: LedgerError) -> Failure {
@@ -218,20 +231,24 @@ fn run_status(arguments: &Query) -> Result<(), Failure> {
 
 fn status_text(status: &StatusReport) -> String {
     let mut text = format!(
-        "{} iterations and evaluations today (UTC)\n",
+        "{} iterations, evaluations and rankings today (UTC)\n",
         status.iterations_today
     );
+    if let Some(begun) = &status.begun {
+        let _ = writeln!(text, "this ledger was begun because: {begun}");
+    }
     for job in &status.jobs {
         let _ = writeln!(
             text,
-            "job {} of {} on {}: {}, engine {}, {} iterations, {} evaluations",
+            "job {} of {} on {}: {}, engine {}, {} iterations, {} evaluations, {} rankings",
             job.job,
             job.label,
             job.data_set,
             job.state,
             job.engine,
             job.iterations,
-            job.evaluations
+            job.evaluations,
+            job.rankings
         );
     }
     for refusal in &status.refusals {
@@ -261,6 +278,30 @@ fn run_backup(arguments: &Backup) -> Result<(), Failure> {
     let made = backup(&config, &arguments.out).map_err(Failure::input)?;
     let lines: Vec<String> = made.iter().map(|path| path.display().to_string()).collect();
     output::print_text(&lines.join("\n"))
+}
+
+/// The words of an operator stay on their line.
+const REASON_LIMIT: usize = 500;
+
+fn run_begin_anew(arguments: &BeginAnew) -> Result<(), Failure> {
+    let config = load(&arguments.config)?;
+    let because: String = arguments.because.chars().take(REASON_LIMIT).collect();
+    let because = because.replace(char::is_control, " ");
+    let begun = Ledger::begin_anew(&config.ledger_place(), &because, Arc::new(SystemClock));
+    let (ledger, aside) = begun.map_err(ledger_failure)?;
+    let budget = ledger.budget(config.data_set.as_str(), config.limits.epsilon_total);
+    let budget = budget.map_err(ledger_failure)?;
+    let mut text = format!(
+        "a new ledger begins, because: {because}\nit knows of epsilon {} spent on {} and of {} \
+         releases; if more was released, lower epsilon_total by what is missing\n",
+        budget.epsilon_spent,
+        budget.data_set,
+        budget.releases.len()
+    );
+    if let Some(path) = aside {
+        let _ = writeln!(text, "what could not be read is kept as {}", path.display());
+    }
+    output::print_text(&(text + "restart the daemon if it runs"))
 }
 
 fn budget_text(budget: &BudgetReport) -> String {

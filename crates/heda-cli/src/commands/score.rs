@@ -1,6 +1,6 @@
 //! `heda score`: which features are worth encrypting, and what that would cost.
 
-use crate::output::{print_json, print_text};
+use crate::output::{note, print_json, print_text};
 use clap::Args;
 use heda::failure::Failure;
 use heda_learn::bundled::{Bundle, Coding};
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let (name, data, report) = read(arguments)?;
     for warning in report.warnings() {
-        eprintln!("heda: {warning}");
+        note!("heda: {warning}");
     }
     let scores =
         Scores::compute(&data, arguments.method, arguments.seed).map_err(Failure::input)?;

@@ -1,9 +1,9 @@
 //! `heda train`: a job with providers over the network.
 
-use crate::output;
+use crate::output::{self, note};
 use clap::Args;
 use heda::failure::Failure;
-use heda::{DataUser, RemoteJob, report};
+use heda::{DataUser, RemoteJob, ResultFolder, report};
 use heda_node::client::training::{Listener, Notice};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,6 +16,9 @@ pub(crate) struct Train {
     /// Folder for the model, the report and, while the job runs, its checkpoint.
     #[arg(long, default_value = "heda-result")]
     out: PathBuf,
+    /// Permissions of model and report, as in chmod.
+    #[arg(long, default_value = "600", value_parser = permissions)]
+    mode: u32,
     /// Go on from the checkpoint in the folder.
     #[arg(long)]
     resume: bool,
@@ -24,19 +27,29 @@ pub(crate) struct Train {
     json: bool,
 }
 
+/// Three octal digits, with which the owner can read.
+fn permissions(text: &str) -> Result<u32, String> {
+    match u32::from_str_radix(text, 8) {
+        Ok(mode) if mode <= 0o777 && mode & 0o600 == 0o600 => Ok(mode),
+        _ => Err(
+            "three octal digits, such as 600 or 640, by which the owner can read and write".into(),
+        ),
+    }
+}
+
 pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
     let job = RemoteJob::load(&arguments.job)?;
     if job.is_seeded() {
-        eprintln!("heda: a seed is given: this run can be repeated and protects nothing");
+        note!("heda: a seed is given: this run can be repeated and protects nothing");
     }
     output::warn_of_leaks(job.job().engine());
-    let trained = DataUser::train_remotely(
-        &job,
-        &arguments.out,
-        arguments.resume,
-        &report::command_line(),
-        listener(),
-    )?;
+    let into = ResultFolder {
+        folder: &arguments.out,
+        resume: arguments.resume,
+        command: &report::command_line(),
+        mode: arguments.mode,
+    };
+    let trained = DataUser::train_remotely(&job, &into, listener())?;
     match arguments.json {
         true => output::print_json(&trained),
         false => output::print_text(&trained.text()),
@@ -46,23 +59,24 @@ pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
 /// Plain lines on stderr, one for each thing that a person who waits wants to know.
 fn listener() -> Listener {
     Arc::new(|notice| match notice {
-        Notice::Reached(provider) => eprintln!("connected to {provider}"),
-        Notice::Connected => eprintln!("connected to all providers"),
-        Notice::Retry { cause, pause } => eprintln!("{cause}; again in {pause:?}"),
-        Notice::Seeded(provider) => eprintln!(
+        Notice::Reached(provider) => note!("connected to {provider}"),
+        Notice::Connected => note!("connected to all providers"),
+        Notice::Retry { cause, pause } => note!("{cause}; again in {pause:?}"),
+        Notice::Seeded(provider) => note!(
             "heda: {provider} runs with a seed: it can be repeated, and protects nothing of its rows"
         ),
-        Notice::Phase(name) => eprintln!("{name}"),
-        Notice::Split(reason) => eprintln!("{reason}"),
+        Notice::Phase(name) => note!("{name}"),
+        Notice::Split(reason) => note!("{reason}"),
         Notice::Iteration {
             done,
             at_most,
             norm,
         } => match norm {
-            Some(norm) => eprintln!("iteration {done} of at most {at_most}, gradient {norm:.2e}"),
-            None => eprintln!("iteration {done} of at most {at_most}"),
+            Some(norm) => note!("iteration {done} of at most {at_most}, gradient {norm:.2e}"),
+            None => note!("iteration {done} of at most {at_most}"),
         },
-        Notice::Lost { provider, cause } => eprintln!("lost {provider}: {cause}"),
-        Notice::LeftBehind(provider) => eprintln!("going on without {provider}, with new masks"),
+        Notice::Lost { provider, cause } => note!("lost {provider}: {cause}"),
+        Notice::Ledger(words) => note!("{words}"),
+        Notice::LeftBehind(provider) => note!("going on without {provider}, with new masks"),
     })
 }

@@ -10,7 +10,8 @@ use crate::system::clock::Clock;
 use crate::wire::carrier::{ReadError, read_frame, write_frame};
 use crate::wire::frame::{Frame, Kind};
 use crate::wire::greeting::{Greeting, GreetingError};
-use crate::wire::{NetworkWire, READ_AHEAD, WireLimits};
+use crate::wire::read_ahead::ReadAhead;
+use crate::wire::{NetworkWire, Surroundings, WireLimits};
 use ed25519_dalek::VerifyingKey;
 use heda_blocks::stop::{Stop, StopCode};
 use heda_train::proposal::PROTOCOL_VERSION;
@@ -18,7 +19,6 @@ use rustls::AlertDescription;
 use rustls::pki_types::ServerName;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::BufReader;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -30,6 +30,30 @@ pub struct RemoteProvider {
     pub address: String,
     /// What it is called and how it is recognised.
     pub peer: TrustedPeer,
+}
+
+impl RemoteProvider {
+    /// The host of an address with a port.
+    fn server_name(&self) -> Option<ServerName<'static>> {
+        let (host, port) = self.address.rsplit_once(':')?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        port.parse::<u16>().ok()?;
+        ServerName::try_from(host.to_owned()).ok()
+    }
+
+    /// What can be known to be wrong before anyone is connected to.
+    ///
+    /// # Errors
+    /// If the address is not of the form host:port.
+    pub fn check(&self) -> Result<(), ConnectError> {
+        match self.server_name() {
+            Some(_) => Ok(()),
+            None => Err(ConnectError::Address {
+                provider: self.peer.label.clone(),
+                address: self.address.clone(),
+            }),
+        }
+    }
 }
 
 /// Connects to providers.
@@ -146,7 +170,7 @@ impl ConnectError {
 }
 
 /// A connection after the handshake.
-type Secured = TlsStream<BufReader<TcpStream>>;
+type Secured = TlsStream<ReadAhead<TcpStream>>;
 
 /// An open session and who is at its other end.
 #[derive(Debug)]
@@ -239,7 +263,7 @@ impl Attempt<'_> {
             Err(error @ ReadError::Frame(_)) => return Err(self.greeting(error)),
             Err(error) => return Err(self.unreachable(error)),
         }
-        let wire = NetworkWire::new(stream, self.connector.limits);
+        let wire = NetworkWire::new(stream, self.connector.limits, Surroundings::default());
         Ok(Session { wire, identity })
     }
 
@@ -260,17 +284,14 @@ impl Attempt<'_> {
             provider: self.provider(),
             address: self.to.address.clone(),
         };
-        let (host, port) = self.to.address.rsplit_once(':').ok_or_else(malformed)?;
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        port.parse::<u16>().map_err(|_| malformed())?;
-        let name = ServerName::try_from(host.to_owned()).map_err(|_| malformed())?;
+        let name = self.to.server_name().ok_or_else(malformed)?;
         let tls = self.tls()?;
         let tcp = TcpStream::connect(&self.to.address).await;
         let tcp = tcp.map_err(|e| self.unreachable(e))?;
         let _ = tcp.set_nodelay(true);
-        let connected = tls
-            .connect(name, BufReader::with_capacity(READ_AHEAD, tcp))
-            .await;
+        let mut stream = ReadAhead::new(tcp);
+        stream.begin();
+        let connected = tls.connect(name, stream).await;
         connected.map_err(|e| self.handshake_failed(&e))
     }
 
@@ -298,8 +319,11 @@ impl Attempt<'_> {
                     "it speaks protocol version 1 (heda 0.1) or none of ours, this program speaks \
                      version {PROTOCOL_VERSION}; the provider must update"
                 )),
-            Some(rustls::Error::AlertReceived(_)) => self.not_allowed(error.to_string()),
-            _ => self.unreachable(error),
+            Some(rustls::Error::AlertReceived(alert)) if is_about_certificates(*alert) => {
+                self.not_allowed(error.to_string())
+            }
+            Some(_) => self.unreachable(format!("the handshake was damaged on the way: {error}")),
+            None => self.unreachable(error),
         }
     }
 
@@ -319,6 +343,21 @@ impl Attempt<'_> {
             _ => ConnectError::Refused { provider, cause },
         }
     }
+}
+
+/// Other alerts say that bytes did not arrive as they were sent.
+fn is_about_certificates(alert: AlertDescription) -> bool {
+    matches!(
+        alert,
+        AlertDescription::BadCertificate
+            | AlertDescription::UnsupportedCertificate
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnknownCA
+            | AlertDescription::AccessDenied
+            | AlertDescription::CertificateRequired
+    )
 }
 
 fn certificate_words(error: &rustls::CertificateError) -> String {

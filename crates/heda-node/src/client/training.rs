@@ -13,6 +13,7 @@ use heda_blocks::channel::{Channel, ChannelError, WireError};
 use heda_blocks::stop::Stop;
 use heda_crypto::random::Randomness;
 use heda_train::error::{JobError, PeerProblem};
+use heda_train::house::LedgerHead;
 use heda_train::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome};
 use heda_train::proposal::Ranking;
 use std::cmp::Ordering;
@@ -57,6 +58,8 @@ pub enum Notice {
         /// What happened.
         cause: String,
     },
+    /// A provider's ledger is not the one that was seen before, in words.
+    Ledger(String),
     /// The job goes on without a provider.
     LeftBehind(String),
 }
@@ -384,6 +387,15 @@ struct Keeper<'a> {
 }
 
 impl Observer for Keeper<'_> {
+    fn ledger(&mut self, provider: &str, head: &LedgerHead) {
+        match self.state.keep_ledger(provider, head) {
+            Ok(None) => {}
+            Ok(Some(words)) => (self.listener)(Notice::Ledger(words)),
+            // The next checkpoint stops the job if it cannot be written either.
+            Err(error) => (self.listener)(Notice::Ledger(error.to_string())),
+        }
+    }
+
     fn phase(&mut self, name: &'static str) {
         (self.listener)(Notice::Phase(name));
     }

@@ -2,6 +2,7 @@
 
 use super::values::{Name, Positive, Seconds};
 use super::{ConfigError, Contradiction, beside, read, repeated};
+use crate::house::ledger::LedgerPlace;
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::load_certificates;
 use crate::identity::trust::{Recognition, TrustedPeer};
@@ -31,6 +32,9 @@ pub struct ProviderConfig {
     pub metrics: Option<SocketAddr>,
     /// Folder for the ledger and for what jobs need after a restart.
     pub store: PathBuf,
+    /// The file outside the store by which a ledger that was lost or replaced is noticed;
+    /// `ledger.anchor` in the folder of the identity if not given.
+    pub anchor: Option<PathBuf>,
     /// Certificate of a private authority, for peers that are `certified_as` something.
     pub authority: Option<PathBuf>,
     /// Who may ask.
@@ -133,6 +137,19 @@ pub struct LimitsConfig {
     /// Jobs at once of one data user.
     #[serde(default = "default_jobs_per_peer")]
     pub concurrent_jobs_per_peer: NonZeroU64,
+    /// Memory for what data users have sent and jobs have not read yet, in all. Every job has an
+    /// equal part of it, so that no session and no data user can take another's.
+    #[serde(default = "default_waiting")]
+    pub waiting_megabytes: NonZeroU64,
+    /// Connections at once that have not proved who they are.
+    #[serde(default = "default_unknown")]
+    pub unknown_connections: NonZeroU64,
+    /// Jobs and refusals that the ledger keeps beside those that its budgets need.
+    #[serde(default = "default_kept")]
+    pub records_kept: NonZeroU64,
+    /// How often the features may be ranked in one job; it is done again after a loss.
+    #[serde(default = "default_rankings")]
+    pub rankings_per_job: NonZeroU64,
     /// How long to wait for a data user's answer.
     #[serde(default = "default_answer")]
     pub answer_seconds: Seconds,
@@ -165,6 +182,31 @@ fn default_jobs_per_peer() -> NonZeroU64 {
     NonZeroU64::MIN.saturating_add(1)
 }
 
+fn default_waiting() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add(63)
+}
+
+fn default_unknown() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add(255)
+}
+
+fn default_kept() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add(9_999)
+}
+
+fn default_rankings() -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add(19)
+}
+
+impl LimitsConfig {
+    /// One job's part of the memory for what was not read yet.
+    pub(crate) fn inbox_bytes(&self) -> u32 {
+        let all = self.waiting_megabytes.get().saturating_mul(1 << 20);
+        let each = all / self.concurrent_jobs.get();
+        u32::try_from(each).unwrap_or(u32::MAX)
+    }
+}
+
 fn default_answer() -> Seconds {
     Seconds::of(300)
 }
@@ -191,6 +233,7 @@ impl ProviderConfig {
         ] {
             *place = beside(path, place);
         }
+        config.anchor = config.anchor.map(|anchor| beside(path, &anchor));
         config.authority = config.authority.map(|authority| beside(path, &authority));
         Ok(config)
     }
@@ -253,9 +296,13 @@ impl ProviderConfig {
         Ok(peers.collect())
     }
 
-    /// Where the ledger lies.
-    pub fn ledger_path(&self) -> PathBuf {
-        self.store.join("ledger.sqlite")
+    /// Where the ledger and its anchor lie.
+    pub fn ledger_place(&self) -> LedgerPlace {
+        let anchor = self.anchor.clone();
+        LedgerPlace {
+            ledger: self.store.join("ledger.sqlite"),
+            anchor: anchor.unwrap_or_else(|| self.identity.join("ledger.anchor")),
+        }
     }
 }
 

@@ -1,20 +1,21 @@
 //! The provider's port: TLS first, and only trusted peers get any further.
 //!
-//! A stranger costs one small task until its handshake fails or its time is up; the number of
-//! unfinished handshakes is bounded, in all and by address, so that idle connections neither
-//! fill memory nor keep the others out.
+//! A stranger costs one small task until it says something, and buffers of TLS only after that.
+//! How many there may be is bounded, in all and by address, and when there are too many the idle
+//! ones go ([`lobby`](super::lobby)): they neither fill memory nor keep the others out.
 
 use crate::daemon::counter::{Counted, Counter};
+use crate::daemon::lobby::{Lobby, Room, SentAway, Ticket};
 use crate::daemon::metrics::Metrics;
 use crate::daemon::reception::{Reception, part_politely};
 use crate::identity::trust::{PeerIdentity, Trust};
 use crate::system::clock::Clock;
+use crate::system::logging::Throttle;
 use crate::system::stop::StopSignal;
-use crate::wire::READ_AHEAD;
-use std::net::{IpAddr, SocketAddr};
+use crate::wire::read_ahead::ReadAhead;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::BufReader;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::Sender;
 use tokio_rustls::TlsAcceptor;
@@ -25,10 +26,10 @@ use tokio_rustls::server::TlsStream;
 pub struct ConnectionLimits {
     /// How long a handshake may take.
     pub handshake_patience: Duration,
-    /// Unfinished handshakes at once.
-    pub handshakes: usize,
-    /// Unfinished handshakes at once from one address.
-    pub handshakes_per_address: usize,
+    /// Connections at once that have not proved who they are.
+    pub strangers: usize,
+    /// The same from one address.
+    pub strangers_per_address: usize,
     /// Connections at once of one trusted peer.
     pub connections_per_peer: usize,
 }
@@ -37,9 +38,9 @@ impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             handshake_patience: Duration::from_secs(10),
-            handshakes: 1024,
-            handshakes_per_address: 256,
-            connections_per_peer: 32,
+            strangers: 256,
+            strangers_per_address: 64,
+            connections_per_peer: 16,
         }
     }
 }
@@ -47,7 +48,7 @@ impl Default for ConnectionLimits {
 /// A connection whose peer proved who it is.
 #[derive(Debug)]
 pub(crate) struct PeerStream {
-    pub(crate) stream: TlsStream<BufReader<TcpStream>>,
+    pub(crate) stream: TlsStream<ReadAhead<TcpStream>>,
     pub(crate) peer: PeerIdentity,
     pub(crate) _counted: Counted<[u8; 32]>,
 }
@@ -60,7 +61,13 @@ pub(crate) struct Gate {
     pub(crate) limits: ConnectionLimits,
     pub(crate) metrics: Arc<Metrics>,
     peers: Counter<[u8; 32]>,
+    lobby: Arc<Lobby>,
+    /// For lines about strangers, who could fill the log.
+    lines: Throttle,
 }
+
+/// Lines about strangers in ten seconds.
+const STRANGER_LINES: u32 = 20;
 
 impl Gate {
     pub(crate) fn new(
@@ -74,9 +81,14 @@ impl Gate {
             acceptor,
             trust,
             clock,
+            lobby: Lobby::new(Room {
+                in_all: limits.strangers,
+                per_address: limits.strangers_per_address,
+            }),
             limits,
             metrics,
             peers: Counter::new(),
+            lines: Throttle::new(STRANGER_LINES),
         }
     }
 
@@ -89,8 +101,6 @@ impl Gate {
         open: Sender<()>,
         mut stop: StopSignal,
     ) {
-        let all: Counter<()> = Counter::new();
-        let by_address: Counter<IpAddr> = Counter::new();
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
@@ -101,19 +111,14 @@ impl Gate {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let limits = &self.limits;
-            let slots = by_address
-                .enter(address.ip(), limits.handshakes_per_address)
-                .zip(all.enter((), limits.handshakes));
-            let Some(slots) = slots else {
-                self.metrics.handshake_refused();
-                continue;
-            };
+            let visitor = self.lobby.enter(address.ip());
+            self.metrics.strangers_now(self.lobby.waiting());
             let gate = Arc::clone(&self);
             let (reception, open) = (Arc::clone(&reception), open.clone());
+            let stop = stop.clone();
             tokio::spawn(async move {
-                let peer = gate.handshake(stream, address).await;
-                drop(slots);
+                let peer = gate.meet(stream, address, visitor, stop).await;
+                gate.metrics.strangers_now(gate.lobby.waiting());
                 if let Some(peer) = peer {
                     reception.receive(peer).await;
                 }
@@ -122,37 +127,73 @@ impl Gate {
         }
     }
 
-    async fn handshake(&self, stream: TcpStream, address: SocketAddr) -> Option<PeerStream> {
+    /// A handshake, unless its place is needed for another, or the daemon stops.
+    async fn meet(
+        &self,
+        stream: TcpStream,
+        address: SocketAddr,
+        (ticket, sent_away): (Ticket, SentAway),
+        mut stop: StopSignal,
+    ) -> Option<PeerStream> {
+        tokio::select! {
+            peer = self.handshake(stream, address, &ticket) => peer,
+            () = sent_away.wait() => {
+                self.metrics.stranger_sent_away();
+                self.refused(address, "too many unknown connections");
+                None
+            }
+            () = stop.wait() => None,
+        }
+    }
+
+    /// Counts a refusal, and logs it unless there are too many.
+    fn refused(&self, address: SocketAddr, cause: &str) {
+        self.metrics.handshake_refused();
+        if let Some(not_shown) = self.lines.allow() {
+            tracing::warn!(%address, cause, not_shown, "connection refused");
+        }
+    }
+
+    async fn handshake(
+        &self,
+        stream: TcpStream,
+        address: SocketAddr,
+        ticket: &Ticket,
+    ) -> Option<PeerStream> {
         let _ = stream.set_nodelay(true);
-        let stream = BufReader::with_capacity(READ_AHEAD, stream);
-        let accepted = self.acceptor.accept(stream).into_fallible();
-        let outcome = tokio::time::timeout(self.limits.handshake_patience, accepted).await;
-        let refused = |cause: String| {
-            self.metrics.handshake_refused();
-            tracing::warn!(%address, cause, "connection refused");
+        let accepted = async {
+            // Nothing is kept for a stranger that says nothing.
+            let _ = stream.readable().await;
+            ticket.spoke();
+            let accepting = self.acceptor.accept(ReadAhead::new(stream));
+            accepting.into_fallible().await
         };
-        let stream = match outcome {
+        let outcome = tokio::time::timeout(self.limits.handshake_patience, accepted).await;
+        let mut stream = match outcome {
             Ok(Ok(stream)) => stream,
             Ok(Err((cause, stream))) => {
-                refused(cause.to_string());
+                self.refused(address, &cause.to_string());
                 part_politely(&mut stream.into_inner()).await;
                 return None;
             }
             Err(_) => {
-                refused("no handshake in time".into());
+                self.refused(address, "no handshake in time");
                 return None;
             }
         };
         let chain = stream.get_ref().1.peer_certificates();
         let Some(peer) = self.trust.peer_of(chain, self.clock.now()) else {
-            refused("no valid certificate".into());
+            self.refused(address, "no valid certificate");
             return None;
         };
         let limit = self.limits.connections_per_peer;
         let Some(counted) = self.peers.enter(*peer.fingerprint.as_bytes(), limit) else {
-            refused(format!("{} has {limit} connections already", peer.label));
+            let words = format!("{} has {limit} connections already", peer.label);
+            self.refused(address, &words);
             return None;
         };
+        self.lobby.remember(address.ip());
+        stream.get_mut().0.begin();
         self.metrics.connection_accepted();
         tracing::info!(%address, peer = peer.label, "connected");
         Some(PeerStream {

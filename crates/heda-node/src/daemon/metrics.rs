@@ -2,6 +2,7 @@
 //!
 //! Counts only: no names of peers, jobs or columns, nothing derived from data.
 
+use crate::system::logging;
 use crate::system::stop::StopSignal;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -50,6 +51,9 @@ impl Ending {
 pub struct Metrics {
     connections: AtomicU64,
     handshakes_refused: AtomicU64,
+    strangers: AtomicU64,
+    strangers_sent_away: AtomicU64,
+    waiting_bytes: Arc<AtomicU64>,
     sessions_running: AtomicU64,
     sessions_busy: AtomicU64,
     sessions_ended: [AtomicU64; 5],
@@ -75,6 +79,19 @@ impl Metrics {
 
     pub(crate) fn handshake_refused(&self) {
         self.handshakes_refused.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn strangers_now(&self, count: usize) {
+        self.strangers.store(count as u64, Relaxed);
+    }
+
+    pub(crate) fn stranger_sent_away(&self) {
+        self.strangers_sent_away.fetch_add(1, Relaxed);
+    }
+
+    /// What has arrived in all sessions and was not read yet.
+    pub(crate) fn waiting_bytes(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.waiting_bytes)
     }
 
     pub(crate) fn session_refused_busy(&self) {
@@ -129,6 +146,11 @@ impl Metrics {
                 &self.handshakes_refused,
             ),
             (
+                "heda_strangers_sent_away_total",
+                "Connections closed because there were too many unknown ones.",
+                &self.strangers_sent_away,
+            ),
+            (
                 "heda_sessions_refused_busy_total",
                 "Sessions over the limits.",
                 &self.sessions_busy,
@@ -152,12 +174,33 @@ impl Metrics {
         for (name, help, counter) in counters {
             single(name, "counter", help, &counter.load(Relaxed));
         }
+        let dropped = logging::dropped();
         single(
-            "heda_sessions_running",
-            "gauge",
-            "Sessions now.",
-            &self.running(),
+            "heda_log_lines_dropped_total",
+            "counter",
+            "Log lines that could not be written or were too many.",
+            &dropped,
         );
+        let gauges = [
+            (
+                "heda_sessions_running",
+                "Sessions now.",
+                &self.sessions_running,
+            ),
+            (
+                "heda_strangers",
+                "Connections that have not proved who they are.",
+                &self.strangers,
+            ),
+            (
+                "heda_waiting_bytes",
+                "Memory for what arrived and was not read yet.",
+                &self.waiting_bytes,
+            ),
+        ];
+        for (name, help, gauge) in gauges {
+            single(name, "gauge", help, &gauge.load(Relaxed));
+        }
         if let Some(budget) = *self.budget.read().unwrap_or_else(PoisonError::into_inner) {
             single(
                 "heda_epsilon_spent",

@@ -2,6 +2,7 @@
 
 pub(crate) mod counter;
 pub mod listener;
+pub(crate) mod lobby;
 pub mod metrics;
 pub(crate) mod old_peers;
 pub(crate) mod reception;

@@ -10,10 +10,10 @@ use crate::daemon::old_peers;
 use crate::daemon::session::{SessionError, SessionHandler, SessionLimits};
 use crate::identity::trust::PeerIdentity;
 use crate::system::stop::StopSignal;
-use crate::wire::NetworkWire;
 use crate::wire::carrier::{read_frame, write_frame};
 use crate::wire::frame::{Frame, Kind};
 use crate::wire::greeting::{Greeting, GreetingError};
+use crate::wire::{NetworkWire, Surroundings};
 use heda_blocks::channel::Channel;
 use heda_blocks::stop::{Stop, StopCode};
 use heda_train::proposal::PROTOCOL_VERSION;
@@ -73,7 +73,11 @@ impl Reception {
                 return part_politely(&mut stream).await;
             }
         };
-        let mut wire = NetworkWire::new(stream, self.limits.wire);
+        let around = Surroundings {
+            waiting: self.metrics.waiting_bytes(),
+            stop: Some(self.stop.clone()),
+        };
+        let mut wire = NetworkWire::new(stream, self.limits.wire, around);
         let carrier = wire.take_carrier();
         let session = tokio::task::spawn_blocking(move || self.run(&peer, wire, place));
         // A session that panicked has left its trace in the metrics already.
@@ -136,7 +140,14 @@ impl Reception {
         let _entered = span.enter();
         tracing::info!("session started");
         let running = Running::start(&self.metrics, Channel::new(Box::new(wire)), place);
-        running.finish(|channel| self.handler.serve(peer, channel, &self.stop));
+        running.finish(|channel| {
+            let served = self.handler.serve(peer, channel, &self.stop);
+            // A session that ended because the peer was silent after the wish to stop.
+            served.map_err(|error| match error.ending {
+                Ending::PeerFailed if self.stop.is_set() => SessionError::stopping(),
+                _ => error,
+            })
+        });
     }
 }
 

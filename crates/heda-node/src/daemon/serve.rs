@@ -6,7 +6,7 @@ use crate::daemon::metrics::Metrics;
 use crate::daemon::session::SessionLimits;
 use crate::daemon::{Daemon, DaemonError, DaemonSettings};
 use crate::house::TrainingHouse;
-use crate::house::ledger::{Ledger, LedgerError};
+use crate::house::ledger::{Ledger, LedgerError, Loss};
 use crate::house::policy::Policy;
 use crate::house::provider_data::{DataError, ProviderData};
 use crate::identity::trust::{Trust, TrustError};
@@ -98,7 +98,6 @@ fn house(
     for words in data.warnings() {
         tracing::warn!(words, "data");
     }
-    create_store(&config.store)?;
     let randomness = match &config.reproducible {
         None => Randomness::from_os(),
         Some(reproducible) => {
@@ -106,7 +105,8 @@ fn house(
             Randomness::seeded(reproducible.seed).party(reproducible.party.as_str())
         }
     };
-    let ledger = Ledger::open(&config.ledger_path(), Arc::clone(clock))?;
+    let ledger = open_ledger(config, clock)?;
+    clean(config)?;
     let house = TrainingHouse {
         policy: Policy::new(config),
         data,
@@ -120,20 +120,59 @@ fn house(
     Ok(house)
 }
 
+/// Opens the ledger of a configuration and sees that it can be written.
+pub(crate) fn open_ledger(
+    config: &ProviderConfig,
+    clock: &Arc<dyn Clock>,
+) -> Result<Ledger, ServeError> {
+    create_store(&config.store)?;
+    let place = config.ledger_place();
+    // The key is made after the ledger: without one, the ledger was there.
+    if !place.ledger.exists() && row_secret_path(&config.store).exists() {
+        return Err(LedgerError::Lost(Loss::Gone(place.ledger)).into());
+    }
+    let ledger = Ledger::open(&place, Arc::clone(clock))?;
+    let ledger = ledger.keeping(config.limits.records_kept.get());
+    ledger.try_writing()?;
+    Ok(ledger)
+}
+
 /// Makes the folder of ledger and secrets, for its owner only.
-pub(crate) fn create_store(folder: &Path) -> Result<(), ServeError> {
-    use std::os::unix::fs::DirBuilderExt;
-    let mut builder = std::fs::DirBuilder::new();
-    let created = builder.recursive(true).mode(0o700).create(folder);
+fn create_store(folder: &Path) -> Result<(), ServeError> {
+    let created = files::create_private_folder(folder);
     created.map_err(|cause| ServeError::Store {
         path: folder.to_owned(),
         cause,
     })
 }
 
+const ROW_SECRET: &str = "row-order.key";
+
 /// Where the secret that orders the rows of jobs lies.
 pub(crate) fn row_secret_path(store: &Path) -> PathBuf {
-    store.join("row-order.key")
+    store.join(ROW_SECRET)
+}
+
+/// Removes what a start that was killed has left.
+fn clean(config: &ProviderConfig) -> Result<(), ServeError> {
+    let place = config.ledger_place();
+    let anchor = place.anchor.file_name().and_then(|name| name.to_str());
+    let folder_of_anchor = place.anchor.parent().unwrap_or(&config.identity);
+    let parts = [
+        (config.store.as_path(), [ROW_SECRET, "ledger.sqlite"]),
+        (
+            folder_of_anchor,
+            [anchor.unwrap_or(ROW_SECRET), "certificate.pem"],
+        ),
+    ];
+    for (folder, names) in parts {
+        let cleaned = files::remove_partial(folder, &names);
+        cleaned.map_err(|cause| ServeError::Store {
+            path: folder.to_owned(),
+            cause,
+        })?;
+    }
+    Ok(())
 }
 
 /// That the secret which orders the rows is private, and not lost: without it a job would go on
@@ -146,8 +185,12 @@ pub(crate) fn check_row_secret(path: &Path, ledger: &Ledger) -> Result<(), Serve
         })
     };
     match files::is_private(path) {
-        Ok(true) => Ok(()),
         Ok(false) => store("can be read by others; run `chmod 600` on it"),
+        // A start of an earlier version that was killed has left it empty.
+        Ok(true) if is_empty(path) && !ledger.has_begun_jobs()? => {
+            std::fs::remove_file(path).or_else(|e| store(&e.to_string()))
+        }
+        Ok(true) => Ok(()),
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => store(&e.to_string()),
         Err(_) if ledger.has_begun_jobs()? => store(
             "missing beside a ledger with jobs; restore it from a backup, or, if there is none, \
@@ -155,6 +198,10 @@ pub(crate) fn check_row_secret(path: &Path, ledger: &Ledger) -> Result<(), Serve
         ),
         Err(_) => Ok(()),
     }
+}
+
+fn is_empty(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.len() == 0)
 }
 
 /// The secret that orders the rows of jobs; made at the first start.
@@ -195,13 +242,16 @@ fn settings(
         clock,
         listen: config.listen,
         metrics: config.metrics,
-        connections: ConnectionLimits::default(),
+        connections: ConnectionLimits {
+            strangers: count(limits.unknown_connections),
+            ..ConnectionLimits::default()
+        },
         sessions: SessionLimits {
             sessions: count(limits.concurrent_jobs),
             sessions_per_peer: count(limits.concurrent_jobs_per_peer),
             wire: WireLimits {
                 patience: limits.answer_seconds.duration(),
-                ..WireLimits::default()
+                inbox_bytes: limits.inbox_bytes(),
             },
             ..SessionLimits::default()
         },

@@ -1,7 +1,8 @@
 //! `provider backup`: a copy of what cannot be made again, also while the daemon runs.
 //!
 //! The ledger in a copy of its files could be torn; SQLite writes a whole one. The copy is as
-//! secret as the originals.
+//! secret as the originals. The ledger's anchor is not copied: it must be newer than any copy, so
+//! that a restored ledger from which entries are missing is noticed.
 
 use crate::config::ProviderConfig;
 use crate::house::ledger::{LedgerError, LedgerReader};
@@ -43,7 +44,7 @@ pub fn backup(config: &ProviderConfig, folder: &Path) -> Result<Vec<PathBuf>, Ba
     make_private(folder)?;
     make_private(&folder.join("identity"))?;
     let ledger = folder.join("ledger.sqlite");
-    LedgerReader::open(&config.ledger_path())?.copy_to(&ledger)?;
+    LedgerReader::open(&config.ledger_place())?.copy_to(&ledger)?;
     let secrets = [
         (config.store.join("row-order.key"), "row-order.key"),
         (config.identity.join("key.pem"), "identity/key.pem"),

@@ -5,12 +5,12 @@
 //! changed.
 
 use crate::config::ProviderConfig;
-use crate::daemon::serve::{check_row_secret, create_store, row_secret_path};
-use crate::house::ledger::Ledger;
+use crate::daemon::serve::{check_row_secret, open_ledger, row_secret_path};
 use crate::house::provider_data::ProviderData;
 use crate::identity::Identity;
 use crate::identity::trust::{OwnCertificate, Trust};
 use crate::system::clock::{Clock, Timestamp};
+use crate::system::files;
 use serde::Serialize;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -161,24 +161,21 @@ fn check_metrics(address: SocketAddr) -> Finding {
 }
 
 fn check_store(config: &ProviderConfig, clock: &Arc<dyn Clock>) -> Finding {
-    let opened = create_store(&config.store)
-        .map_err(|e| e.to_string())
-        .and_then(|()| {
-            Ledger::open(&config.ledger_path(), Arc::clone(clock)).map_err(|e| e.to_string())
-        });
-    let ledger = match opened {
+    let ledger = match open_ledger(config, clock) {
         Ok(ledger) => ledger,
         Err(cause) => return Finding::bad("store", cause),
     };
-    let usable = ledger
-        .try_writing()
-        .map_err(|e| e.to_string())
-        .and_then(|()| {
-            let path = row_secret_path(&config.store);
-            check_row_secret(&path, &ledger).map_err(|e| e.to_string())
-        });
+    let usable = check_row_secret(&row_secret_path(&config.store), &ledger);
     if let Err(cause) = usable {
         return Finding::bad("store", cause);
+    }
+    let place = config.ledger_place();
+    for path in [&place.ledger, &place.anchor] {
+        if let Ok(false) = files::is_private(path) {
+            let path = path.display();
+            let words = format!("{path} can be read by others; run `chmod 600` on it");
+            return Finding::bad("store", words);
+        }
     }
     match ledger.today() {
         Ok(day) if day > clock.now().day() => Finding::new(
@@ -188,7 +185,7 @@ fn check_store(config: &ProviderConfig, clock: &Arc<dyn Clock>) -> Finding {
              ahead once; daily limits count by the later day until it has come, and a larger \
              iterations_per_day makes room until then",
         ),
-        Ok(_) => Finding::good("store", "the ledger can be written"),
+        Ok(_) => Finding::good("store", "the ledger is whole and can be written"),
         Err(cause) => Finding::bad("store", cause),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::config::ProviderConfig;
 use crate::house::policy::DataFacts;
+use crate::system::hex;
 use heda_learn::data::Dataset;
 use heda_learn::schema::{Schema, SchemaError};
 use heda_learn::table::{ReadError, TableReader};
@@ -128,6 +129,5 @@ fn digest(rows: &Dataset) -> String {
     for label in rows.labels() {
         hash.update(label.to_le_bytes());
     }
-    let digest = hash.finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }

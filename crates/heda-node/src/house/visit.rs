@@ -1,13 +1,15 @@
 //! One data user in one session: every step of its job is asked here before it is done.
 
 use crate::house::ledger::{
-    EvaluationLimits, IterationLimits, JobKey, JobTerms, LedgerError, Purchase,
+    EvaluationLimits, IterationLimits, JobKey, JobTerms, LedgerError, Purchase, RankingLimits,
+    Reservation,
 };
 use crate::house::policy::{Grant, JobRequest, Published};
 use crate::house::{JobRefusal, TrainingHouse};
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::trust::PeerIdentity;
 use crate::system::stop::StopSignal;
+use crate::system::unhex;
 use ed25519_dalek::VerifyingKey;
 use heda_dp::account::{Charge, Mechanism, Receipt};
 use heda_dp::epsilon::Epsilon;
@@ -34,6 +36,8 @@ pub(super) struct Visit<'a> {
     peer: &'a PeerIdentity,
     stop: &'a StopSignal,
     admitted: Mutex<Option<Agreed>>,
+    /// What the job may use of the day.
+    reserved: Mutex<Option<Reservation>>,
     /// Whether a refusal of this session is in the ledger.
     noted: AtomicBool,
 }
@@ -49,6 +53,7 @@ impl<'a> Visit<'a> {
             peer,
             stop,
             admitted: Mutex::new(None),
+            reserved: Mutex::new(None),
             noted: AtomicBool::new(false),
         }
     }
@@ -104,6 +109,11 @@ impl<'a> Visit<'a> {
 
     /// Limits are told; failures of our own store are for the log.
     fn ledger_refusal(&self, job: &JobKey, error: LedgerError) -> Refusal {
+        if matches!(error, LedgerError::DayReserved { .. }) {
+            // It will be asked for again, perhaps often: not worth a line in the ledger each time.
+            self.noted.store(true, Ordering::Relaxed);
+            return Refusal::Busy(Box::new(error));
+        }
         if error.is_refusal() {
             return self.refuse(job, error.into());
         }
@@ -141,6 +151,28 @@ impl<'a> Visit<'a> {
             },
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Reserves what the job may use of the day.
+    fn reserve(
+        &self,
+        key: &JobKey,
+        request: &JobRequest,
+        proposal: &Proposal,
+    ) -> Result<(), LedgerError> {
+        let policy = &self.house.policy;
+        let evaluations = match proposal.holdout_permille {
+            0 => 0,
+            _ => proposal.positives.len() as u64,
+        };
+        let need = (request.iterations, evaluations + u64::from(request.scored));
+        let per_day = policy.limits.iterations_per_day.get();
+        let reserved = self
+            .house
+            .ledger
+            .reserve(key, &policy.data_set, need, per_day)?;
+        *self.reserved.lock().unwrap_or_else(PoisonError::into_inner) = Some(reserved);
+        Ok(())
     }
 
     fn request(&self, proposal: &Proposal) -> Result<JobRequest, JobRefusal> {
@@ -219,8 +251,10 @@ impl House for Visit<'_> {
             engine: request.engine.to_string(),
             request: terms_of(proposal, house.data.digest()).map_err(|e| self.refuse(&key, e))?,
         };
-        let opened = house.ledger.open_job(&key, &terms);
-        let iterations = opened.map_err(|e| self.ledger_refusal(&key, e))?;
+        let failed = |e| self.ledger_refusal(&key, e);
+        self.reserve(&key, &request, proposal).map_err(failed)?;
+        let iterations = house.ledger.open_job(&key, &terms).map_err(failed)?;
+        let ledger = house.ledger.head().map_err(failed)?;
         tracing::info!(job = key.id, iterations, "job admitted");
         let admission = Admission {
             data: Arc::clone(house.data.dataset()),
@@ -228,6 +262,7 @@ impl House for Visit<'_> {
             row_seed: house.row_seed(&key)?,
             minimum_batch: count(house.policy.limits.rows_per_batch_min),
             minimum_held_out: count(house.policy.limits.held_out_rows_min),
+            ledger: Some(ledger),
         };
         self.remember(Agreed {
             key,
@@ -280,6 +315,20 @@ impl House for Visit<'_> {
             tracing::warn!(cause = %error, "the metrics do not show the budget");
         }
         Ok(content)
+    }
+
+    fn begin_ranking(&self, _job: JobId) -> Result<(), Refusal> {
+        let house = self.house;
+        let agreed = self.agreed()?;
+        let limits = &house.policy.limits;
+        let limits = RankingLimits {
+            per_job: limits.rankings_per_job.get(),
+            per_day: limits.iterations_per_day.get(),
+        };
+        let counted = house
+            .ledger
+            .count_ranking(&agreed.key, &house.policy.data_set, limits);
+        counted.map_err(|e| self.ledger_refusal(&agreed.key, e))
     }
 
     fn begin_iteration(&self, _job: JobId, _iteration: u32) -> Result<(), Refusal> {
@@ -347,14 +396,5 @@ fn count(limit: NonZeroU64) -> usize {
 }
 
 fn parse_key(text: &str) -> Option<VerifyingKey> {
-    let digits = text.as_bytes();
-    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
-        return None;
-    }
-    let mut bytes = [0; 32];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        let pair = std::str::from_utf8(pair).ok()?;
-        *byte = u8::from_str_radix(pair, 16).ok()?;
-    }
-    VerifyingKey::from_bytes(&bytes).ok()
+    VerifyingKey::from_bytes(&unhex(text)?).ok()
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Creates a file that only its owner can read. It must not be there yet.
@@ -15,25 +15,81 @@ pub(crate) fn create_public(path: &Path, content: &[u8]) -> io::Result<()> {
     create_with_mode(path, content, 0o644)
 }
 
+/// A file that was not there is whole or still not there, also after a crash.
 fn create_with_mode(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(mode).open(path)?;
-    let written = file.write_all(content).and_then(|()| file.sync_all());
-    written.inspect_err(|_| {
-        let _ = std::fs::remove_file(path);
-    })?;
-    sync_folder(path)
+    // A link, unlike a new name, is never put over a file.
+    through_neighbour(path, content, mode, |temporary| {
+        std::fs::hard_link(temporary, path)?;
+        std::fs::remove_file(temporary)
+    })
 }
 
 /// Replaces a file at once: whoever reads it sees the old content or the new, also after a crash.
 pub fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    through_neighbour(path, content, mode, |temporary| {
+        std::fs::rename(temporary, path)
+    })
+}
+
+fn through_neighbour(
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    put: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
     let temporary = neighbour(path)?;
-    create_with_mode(&temporary, content, mode)
-        .and_then(|()| std::fs::rename(&temporary, path))
-        .inspect_err(|_| {
-            let _ = std::fs::remove_file(&temporary);
-        })?;
+    let mut options = OpenOptions::new();
+    let made = options.write(true).create_new(true).mode(mode);
+    let written = made.open(&temporary).and_then(|mut file| {
+        // The mode of a result is what was asked for, whatever the process masks.
+        file.set_permissions(std::fs::Permissions::from_mode(mode))?;
+        file.write_all(content)?;
+        file.sync_all()
+    });
+    written.and_then(|()| put(&temporary)).inspect_err(|_| {
+        let _ = std::fs::remove_file(&temporary);
+    })?;
     sync_folder(path)
+}
+
+/// What is behind the name of a file while it is written.
+const PARTIAL: &str = ".partial";
+
+/// Removes what earlier runs that were killed left of these files. Nobody else may be writing
+/// them: a lock is held on the folder, or it is known otherwise.
+pub fn remove_partial(folder: &Path, names: &[&str]) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let of_ours = |ours: &&str| is_partial_of(name.to_str().unwrap_or_default(), ours);
+        if names.iter().any(of_ours) {
+            std::fs::remove_file(folder.join(&name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file is what [`neighbour`] calls a part of `whole`.
+fn is_partial_of(name: &str, whole: &str) -> bool {
+    let middle = name
+        .strip_prefix(whole)
+        .and_then(|rest| rest.strip_suffix(PARTIAL)?.strip_prefix('.'));
+    middle.is_some_and(|process| process.parse::<u32>().is_ok())
+}
+
+/// A folder that one process uses at a time; free again when this is dropped, or the process dies.
+#[derive(Debug)]
+pub struct FolderLock(#[expect(dead_code, reason = "held, not read")] File);
+
+impl FolderLock {
+    /// Takes a folder, or says that another process has it.
+    ///
+    /// # Errors
+    /// If the folder cannot be opened, or another process holds it (`WouldBlock`).
+    pub fn take(folder: &Path) -> io::Result<Self> {
+        let handle = File::open(folder)?;
+        handle.try_lock().map_err(io::Error::from)?;
+        Ok(Self(handle))
+    }
 }
 
 fn neighbour(path: &Path) -> io::Result<PathBuf> {
@@ -41,13 +97,28 @@ fn neighbour(path: &Path) -> io::Result<PathBuf> {
         .file_name()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
     let mut name = name.to_os_string();
-    name.push(format!(".{}.partial", std::process::id()));
+    name.push(format!(".{}{PARTIAL}", std::process::id()));
     let temporary = path.with_file_name(name);
     // A crashed process with our number may have left one.
     match std::fs::remove_file(&temporary) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
         _ => Ok(temporary),
     }
+}
+
+/// Makes the folder that a file is to lie in, for its owner only.
+pub(crate) fn create_private_folder_of(path: &Path) -> io::Result<()> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+    match folder {
+        Some(folder) => create_private_folder(folder),
+        None => Ok(()),
+    }
+}
+
+/// Makes a folder for its owner only; one that is there stays as it is.
+pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(folder)
 }
 
 /// A new name survives a power cut only when its folder is written too.
@@ -88,6 +159,42 @@ mod tests {
         assert!(is_private(&path).unwrap());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
         assert!(read_bounded(&path, 2).is_err());
+    }
+
+    #[test]
+    fn only_parts_of_our_own_files_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = [
+            "model.json",
+            "model.json.partial",
+            "model.json.x.partial",
+            "model.json.7.partial.txt",
+            "other.json.7.partial",
+        ];
+        for name in kept
+            .iter()
+            .chain(&["model.json.7.partial", "key.123.partial"])
+        {
+            std::fs::write(folder.path().join(name), b"").unwrap();
+        }
+        remove_partial(folder.path(), &["model.json", "key"]).unwrap();
+        let left = std::fs::read_dir(folder.path()).unwrap();
+        let mut left: Vec<_> = left.map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        let mut kept = kept.to_vec();
+        kept.sort_unstable();
+        assert_eq!(left, kept);
+    }
+
+    #[test]
+    fn a_folder_has_one_user_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = FolderLock::take(folder.path()).unwrap();
+        let second = FolderLock::take(folder.path());
+        assert_eq!(second.unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        drop(first);
+        FolderLock::take(folder.path()).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -2,5 +2,8 @@
 
 pub mod clock;
 pub mod files;
+mod hexadecimal;
 pub mod logging;
 pub mod stop;
+
+pub(crate) use hexadecimal::{hex, unhex};

@@ -5,9 +5,10 @@
 //! the system gives the connection up.
 
 use super::frame::{Frame, FrameError, HEAD_BYTES, Head, Kind};
-use super::{Arrived, Piece};
+use super::{Arrived, FRAME_COST, Occupied, Piece};
 use heda_blocks::channel::WireError;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Semaphore;
@@ -93,10 +94,16 @@ where
     to.flush().await
 }
 
+/// The inbox of a session, and what waits in those of all.
+pub(super) struct Room {
+    pub(super) bytes: Arc<Semaphore>,
+    pub(super) waiting: Arc<AtomicU64>,
+}
+
 /// Carries a session until both directions have ended.
 pub(super) async fn carry<S>(
     stream: S,
-    room: Arc<Semaphore>,
+    room: Room,
     inbox: UnboundedSender<Arrived>,
     outbox: Receiver<Frame>,
 ) where
@@ -107,7 +114,7 @@ pub(super) async fn carry<S>(
 }
 
 /// Moves pieces from the stream into the inbox, as far as there is room.
-async fn receive<R>(mut from: R, room: Arc<Semaphore>, inbox: UnboundedSender<Arrived>)
+async fn receive<R>(mut from: R, room: Room, inbox: UnboundedSender<Arrived>)
 where
     R: AsyncRead + Unpin,
 {
@@ -135,8 +142,8 @@ where
     }
 }
 
-/// One permit of the inbox is one byte; an empty piece counts as one.
-async fn admit(kind: Kind, payload: Vec<u8>, room: &Arc<Semaphore>) -> Arrived {
+/// One permit of the inbox is one byte.
+async fn admit(kind: Kind, payload: Vec<u8>, room: &Room) -> Arrived {
     let last = match kind {
         Kind::Piece => false,
         Kind::LastPiece => true,
@@ -145,10 +152,11 @@ async fn admit(kind: Kind, payload: Vec<u8>, room: &Arc<Semaphore>) -> Arrived {
             return Err(WireError::Malformed(words));
         }
     };
-    let bytes = u32::try_from(payload.len().max(1)).unwrap_or(u32::MAX);
-    let permit = Arc::clone(room).acquire_many_owned(bytes).await;
+    let bytes = u32::try_from(payload.len() + FRAME_COST).unwrap_or(u32::MAX);
+    let permit = Arc::clone(&room.bytes).acquire_many_owned(bytes).await;
     let permit = permit.map_err(|_| super::ended())?;
-    Ok((Piece { last, payload }, permit))
+    let occupied = Occupied::new(permit, bytes, &room.waiting);
+    Ok((Piece { last, payload }, occupied))
 }
 
 /// Writes what is in the outbox until nobody can put anything there any more.

@@ -8,11 +8,14 @@
 pub(crate) mod carrier;
 pub mod frame;
 pub mod greeting;
+pub(crate) mod read_ahead;
 
-use crate::wire::carrier::{LINGER, carry};
+use crate::system::stop::StopSignal;
+use crate::wire::carrier::{LINGER, Room, carry};
 use crate::wire::frame::{Frame, PIECE_LIMIT, PIECE_SENT};
 use heda_blocks::channel::{Wire, WireError};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
@@ -26,21 +29,66 @@ use tokio::task::JoinHandle;
 pub struct WireLimits {
     /// How long to wait for the peer, in either direction.
     pub patience: Duration,
-    /// How many bytes may wait to be read by the job.
+    /// How many bytes may wait to be read by the job. A frame costs [`FRAME_COST`] beside its
+    /// payload: this bounds their number as well.
     pub inbox_bytes: u32,
+}
+
+/// What keeping a frame costs beside its payload, generously: whoever sends many small ones shall
+/// not get more memory than whoever sends few large ones.
+pub const FRAME_COST: usize = 4 << 10;
+
+/// Less would not hold one frame of the longest kind.
+pub const SMALLEST_INBOX: usize = PIECE_LIMIT + FRAME_COST;
+
+/// What a session has in common with the others of its daemon.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Surroundings {
+    /// Bytes that wait in all inboxes, for the metrics.
+    pub(crate) waiting: Arc<AtomicU64>,
+    /// The wish to stop: a peer that is silent then is not waited for.
+    pub(crate) stop: Option<StopSignal>,
+}
+
+/// How long a peer may be silent after the wish to stop.
+const SILENCE_AT_STOP: Duration = Duration::from_secs(2);
+
+/// A part of an inbox that is in use.
+#[derive(Debug)]
+struct Occupied {
+    _room: OwnedSemaphorePermit,
+    bytes: u64,
+    waiting: Arc<AtomicU64>,
+}
+
+impl Occupied {
+    fn new(room: OwnedSemaphorePermit, bytes: u32, waiting: &Arc<AtomicU64>) -> Self {
+        let bytes = u64::from(bytes);
+        waiting.fetch_add(bytes, Relaxed);
+        let waiting = Arc::clone(waiting);
+        Self {
+            _room: room,
+            bytes,
+            waiting,
+        }
+    }
+}
+
+impl Drop for Occupied {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(self.bytes, Relaxed);
+    }
 }
 
 impl Default for WireLimits {
     fn default() -> Self {
         Self {
             patience: Duration::from_secs(120),
-            inbox_bytes: 64 << 20,
+            inbox_bytes: 16 << 20,
         }
     }
 }
 
-/// TLS reads four kilobytes at a time; this much is fetched from the system at once.
-pub(crate) const READ_AHEAD: usize = 128 << 10;
 /// Frames that wait to be written to the network.
 const OUTBOX_FRAMES: usize = 16;
 /// Room that is made at once for a message of several pieces; it is touched only as it fills.
@@ -54,7 +102,7 @@ struct Piece {
 }
 
 /// What arrives: a piece of a message with the room that it occupies, or how the stream ended.
-type Arrived = Result<(Piece, OwnedSemaphorePermit), WireError>;
+type Arrived = Result<(Piece, Occupied), WireError>;
 
 /// A session with one peer.
 pub struct NetworkWire {
@@ -63,26 +111,31 @@ pub struct NetworkWire {
     inbox: UnboundedReceiver<Arrived>,
     carrier: Option<JoinHandle<()>>,
     patience: Duration,
+    stop: Option<StopSignal>,
     /// Memory of an earlier message for the next long one.
     spare: Vec<u8>,
 }
 
 impl NetworkWire {
     /// A wire over a connection, after the greetings. Must be called within a runtime.
-    pub(crate) fn new<S>(stream: S, limits: WireLimits) -> Self
+    pub(crate) fn new<S>(stream: S, limits: WireLimits, around: Surroundings) -> Self
     where
         S: AsyncRead + AsyncWrite + Send + 'static,
     {
         let (outbox, outgoing) = mpsc::channel(OUTBOX_FRAMES);
         let (arrived, inbox) = mpsc::unbounded_channel();
-        let bytes = (limits.inbox_bytes as usize).max(PIECE_LIMIT);
-        let room = Arc::new(Semaphore::new(bytes));
+        let bytes = (limits.inbox_bytes as usize).max(SMALLEST_INBOX);
+        let room = Room {
+            bytes: Arc::new(Semaphore::new(bytes)),
+            waiting: around.waiting,
+        };
         Self {
             runtime: Handle::current(),
             outbox: Some(outbox),
             inbox,
             carrier: Some(tokio::spawn(carry(stream, room, arrived, outgoing))),
             patience: limits.patience,
+            stop: around.stop,
             spare: Vec::new(),
         }
     }
@@ -119,14 +172,18 @@ impl NetworkWire {
 
     fn next_piece(&mut self) -> Arrived {
         let patience = self.patience;
-        let inbox = &mut self.inbox;
+        let (inbox, stop) = (&mut self.inbox, self.stop.clone());
         if let Ok(arrived) = inbox.try_recv() {
             return arrived;
         }
-        self.runtime
-            .block_on(async { tokio::time::timeout(patience, inbox.recv()).await })
-            .map_err(|_| WireError::TimedOut(patience))?
-            .unwrap_or_else(|| Err(ended()))
+        self.runtime.block_on(async {
+            tokio::select! {
+                arrived = tokio::time::timeout(patience, inbox.recv()) => arrived
+                    .map_err(|_| WireError::TimedOut(patience))?
+                    .unwrap_or_else(|| Err(ended())),
+                () = silence_at_stop(stop) => Err(WireError::TimedOut(SILENCE_AT_STOP)),
+            }
+        })
     }
 
     /// Sends a message that begins with these few bytes, in pieces.
@@ -139,6 +196,17 @@ impl NetworkWire {
             rest = after;
         }
         Ok(())
+    }
+}
+
+/// Until the wish to stop came and a silent peer was waited for long enough.
+async fn silence_at_stop(stop: Option<StopSignal>) {
+    match stop {
+        None => std::future::pending().await,
+        Some(mut stop) => {
+            stop.wait().await;
+            tokio::time::sleep(SILENCE_AT_STOP).await;
+        }
     }
 }
 

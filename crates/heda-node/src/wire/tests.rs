@@ -7,6 +7,7 @@ use tokio::runtime::Runtime;
 
 struct Bench {
     runtime: Runtime,
+    waiting: Arc<AtomicU64>,
     wire: NetworkWire,
     line: Option<DuplexStream>,
 }
@@ -23,10 +24,13 @@ fn bench(patience_ms: u64, line_bytes: usize) -> Bench {
         inbox_bytes: 4 << 20,
     };
     let entered = runtime.enter();
-    let wire = NetworkWire::new(ours, limits);
+    let around = Surroundings::default();
+    let waiting = Arc::clone(&around.waiting);
+    let wire = NetworkWire::new(ours, limits, around);
     drop(entered);
     Bench {
         runtime,
+        waiting,
         wire,
         line: Some(line),
     }
@@ -184,6 +188,41 @@ fn the_inbox_is_bounded_and_never_stuck() {
         assert_eq!(bench.wire.receive(PIECE_LIMIT).unwrap().len(), PIECE_LIMIT);
     }
     bench.runtime.block_on(feeder).unwrap();
+}
+
+#[test]
+fn many_small_frames_cost_what_they_take_and_it_is_given_back() {
+    // Empty messages and messages of two bytes, from a peer that never lets the job read.
+    for payload in [&[][..], &[7, 7]] {
+        let mut bench = bench(5000, 16 << 10);
+        let mut line = bench.line.take().unwrap();
+        let frame = Frame::piece(true, &[], payload);
+        let frames = frame.as_bytes().repeat(200_000);
+        let feeder = bench
+            .runtime
+            .spawn(async move { line.write_all(&frames).await });
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!feeder.is_finished(), "200 000 frames fit into the inbox");
+        let queued = bench.wire.inbox.len();
+        assert!(queued <= (4 << 20) / FRAME_COST, "{queued} frames wait");
+        assert!(bench.waiting.load(Relaxed) <= 4 << 20);
+        assert!(bench.waiting.load(Relaxed) >= (queued * FRAME_COST) as u64);
+        feeder.abort();
+        drop(bench.wire);
+        assert_eq!(bench.waiting.load(Relaxed), 0);
+    }
+}
+
+#[test]
+fn a_silent_peer_is_not_waited_for_after_the_wish_to_stop() {
+    let mut bench = bench(600_000, 1 << 10);
+    let (switch, stop) = crate::system::stop::StopSwitch::new();
+    bench.wire.stop = Some(stop);
+    bench.piece(true, b"said before");
+    switch.stop();
+    assert_eq!(bench.wire.receive(99).unwrap(), b"said before");
+    let silent = bench.wire.receive(99);
+    assert_eq!(silent, Err(WireError::TimedOut(SILENCE_AT_STOP)));
 }
 
 #[test]

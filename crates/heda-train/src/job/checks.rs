@@ -31,6 +31,11 @@ pub(super) fn check_acceptance(
     if held_out == 0 && spec.holdout_permille > 0 {
         return refused("too few to hold any out; hold out a larger share, or no rows at all");
     }
+    let ledger = acceptance.ledger.as_ref();
+    if ledger.is_some_and(|ledger| !ledger.is_well_formed()) {
+        let reason = "the head of its ledger is no pair of hashes";
+        return Err(PeerProblem::message("acceptance", reason));
+    }
     Ok(Part { rows, held_out })
 }
 

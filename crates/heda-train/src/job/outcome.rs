@@ -2,6 +2,7 @@
 
 use super::Checkpoint;
 use crate::histogram::Histogram;
+use crate::house::LedgerHead;
 use crate::proposal::Split;
 use heda_blocks::channel::{Recorded, Traffic};
 use heda_dp::account::Charge;
@@ -30,6 +31,9 @@ pub trait Observer {
 
     /// This provider says that its random numbers come from a seed: it protects nothing.
     fn seeded_provider(&mut self, _name: &str) {}
+
+    /// A provider said how far its books have come.
+    fn ledger(&mut self, _provider: &str, _head: &LedgerHead) {}
 
     /// The number of encrypted features was chosen, for this reason.
     fn split_chosen(&mut self, _reason: &str) {}

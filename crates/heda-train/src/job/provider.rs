@@ -5,7 +5,7 @@ use crate::codec::{hex, unhex};
 use crate::engine::columns::{columns_of, taking_part};
 use crate::engine::{Columns, GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{OwnFault, PeerProblem, ServeError, Unfit};
-use crate::house::{Admission, House, Refusal, SMALLEST_BATCH};
+use crate::house::{Admission, House, LedgerHead, Refusal, SMALLEST_BATCH};
 use crate::message::{
     Acceptance, Announcement, Announcements, Command, Contribution, Message, Release,
 };
@@ -64,7 +64,7 @@ impl Provider<'_> {
         let order = RowOrder::draw(data.rows(), proposal.holdout_permille, &admission.row_seed);
         check_rows(&proposal, &admission, &order)?;
         // J2, J3
-        let masks = self.agree(channel, &proposal, &order)?;
+        let masks = self.agree(channel, &proposal, &order, admission.ledger.as_ref())?;
         // J4, J5
         let (masks, split) = self.rank(channel, &proposal, &admission, &order, masks)?;
         let (features, columns) = columns_of(data.features(), &split);
@@ -91,6 +91,7 @@ impl Provider<'_> {
         channel: &mut Channel,
         proposal: &Proposal,
         order: &RowOrder,
+        ledger: Option<&LedgerHead>,
     ) -> Result<Masks, ServeError> {
         let mut rng = self.randomness.fork("masking keys", 0)?;
         let roster = roster(proposal)?;
@@ -101,6 +102,7 @@ impl Provider<'_> {
             rows: order.training.len(),
             held_out: order.held_out.len(),
             announcement: Announcement(announcement),
+            ledger: ledger.cloned(),
         };
         acceptance.send(channel)?;
         let all = Announcements::receive(channel, proposal.identities.len())?;
@@ -119,6 +121,7 @@ impl Provider<'_> {
     ) -> Result<(Masks, Split), ServeError> {
         channel.enter_phase("score");
         if let Some((method, alone)) = self.ranking_part(proposal, &masks) {
+            self.house.begin_ranking(proposal.job)?;
             let training = admission.data.select_rows(&order.training);
             let schema = &admission.schema;
             let question = negotiation::Question::new(schema, method, proposal.job.seed());

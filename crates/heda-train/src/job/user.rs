@@ -165,18 +165,23 @@ impl Running<'_> {
             proposal.send(&mut link.channel)?;
             let acceptance = Acceptance::receive(&mut link.channel, ())?;
             let part = check_acceptance(self.spec, limit, &acceptance)?;
-            let announcement = acceptance.announcement;
-            let origin = roster.announced_origin(&announcement.0, &link.identity);
+            let origin = roster.announced_origin(&acceptance.announcement.0, &link.identity);
             let origin = origin.map_err(|e| PeerProblem::message("acceptance", e))?;
-            Ok((part, origin, announcement))
+            Ok((part, origin, acceptance))
         })?;
-        for (link, (_, origin, _)) in links.iter().zip(&accepted) {
+        for (link, (_, origin, acceptance)) in links.iter().zip(&accepted) {
             if *origin == Origin::Seed {
                 self.observer.seeded_provider(&link.name);
             }
+            if let Some(ledger) = &acceptance.ledger {
+                self.observer.ledger(&link.name, ledger);
+            }
         }
         // J3
-        let all: Vec<&[u8]> = accepted.iter().map(|(_, _, one)| &one.0[..]).collect();
+        let all: Vec<&[u8]> = accepted
+            .iter()
+            .map(|(_, _, one)| &one.announcement.0[..])
+            .collect();
         let all = Announcements(all.concat());
         ask_all(&mut links, |link| Ok(all.send(&mut link.channel)?))?;
         let joined = links.into_iter().zip(accepted);

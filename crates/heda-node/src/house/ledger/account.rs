@@ -1,10 +1,11 @@
 //! The budget of a data set in the ledger: a release is paid for once, and stored before it leaves.
 
-use super::{JobKey, Ledger, LedgerError, decimal};
-use crate::system::clock::Timestamp;
+use super::chain::Entry;
+use super::{Change, JobKey, Ledger, LedgerError, decimal};
+use crate::system::hex;
 use heda_dp::account::{Charge, Receipt, Spend};
 use heda_dp::epsilon::Epsilon;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
 /// What the budget bought.
@@ -33,7 +34,7 @@ impl Spend for JobBudget<'_> {
     fn record(&mut self, charge: &Charge) -> Result<(), LedgerError> {
         let (job, data_set, total) = (self.job, self.data_set, self.total);
         let written = written(charge)?;
-        self.ledger.change(|change, now| {
+        self.ledger.change(|change| {
             if let Some((paid, _)) = find_release(change, job)? {
                 return same(job, &paid, &written);
             }
@@ -47,7 +48,7 @@ impl Spend for JobBudget<'_> {
                     total,
                 });
             }
-            insert_release(change, job, data_set, &written, asked, now)
+            insert_release(change, job, data_set, &written, asked)
         })
     }
 }
@@ -76,7 +77,8 @@ impl Ledger {
         charge: Charge,
         total: Epsilon,
     ) -> Result<Purchase, LedgerError> {
-        if let Some((paid, Some(content))) = find_release(&self.connection(), job)? {
+        let found = find_release(&self.opened()?.connection, job)?;
+        if let Some((paid, Some(content))) = found {
             same(job, &paid, &written(&charge)?)?;
             return Ok(Purchase::Stored(content));
         }
@@ -88,16 +90,18 @@ impl Ledger {
     /// once is never changed.
     pub fn store_release(&self, job: &JobKey, content: &[u8]) -> Result<[u8; 32], LedgerError> {
         let hash: [u8; 32] = Sha256::digest(content).into();
-        self.change(|change, _| {
+        self.change(|change| {
             let stored = change.execute(
                 "UPDATE releases SET content = ?3, sha256 = ?4
                  WHERE peer = ?1 AND job = ?2 AND content IS NULL",
                 params![job.peer.to_string(), job.id, content, hash],
             )?;
-            match stored {
-                1 => Ok(hash),
-                _ => Err(LedgerError::OtherRelease(job.id.clone())),
+            if stored != 1 {
+                return Err(LedgerError::OtherRelease(job.id.clone()));
             }
+            let (job, sha256) = (job.id.clone(), hex(&hash));
+            change.note(&Entry::Stored { job, sha256 })?;
+            Ok(hash)
         })
     }
 }
@@ -120,23 +124,36 @@ fn find_release(
     connection: &Connection,
     job: &JobKey,
 ) -> Result<Option<StoredRelease>, LedgerError> {
-    let found = connection
+    type Row = (String, Option<Vec<u8>>, Option<[u8; 32]>);
+    let found: Option<Row> = connection
         .query_row(
-            "SELECT charge, content FROM releases WHERE peer = ?1 AND job = ?2",
+            "SELECT charge, content, sha256 FROM releases WHERE peer = ?1 AND job = ?2",
             params![job.peer.to_string(), job.id],
-            |row| Ok((row.get(0)?, row.get(1)?)),
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )
         .optional()?;
-    Ok(found)
+    let Some((charge, content, sha256)) = found else {
+        return Ok(None);
+    };
+    // A release that changed on the disk would be a second one, unpaid.
+    let digest = content
+        .as_ref()
+        .map(|c| <[u8; 32]>::from(Sha256::digest(c)));
+    match digest == sha256 {
+        true => Ok(Some((charge, content))),
+        false => Err(LedgerError::Damaged(format!(
+            "the release of job {}",
+            job.id
+        ))),
+    }
 }
 
 fn insert_release(
-    change: &Transaction<'_>,
+    change: &Change<'_>,
     job: &JobKey,
     data_set: &str,
     charge: &str,
     asked: Epsilon,
-    now: Timestamp,
 ) -> Result<(), LedgerError> {
     let open: bool = change.query_row(
         "SELECT count(*) FROM jobs WHERE peer = ?1 AND id = ?2 AND state = 'open'",
@@ -155,10 +172,14 @@ fn insert_release(
             data_set,
             charge,
             asked.billionths(),
-            now.0
+            change.now.0
         ],
     )?;
-    Ok(())
+    change.note(&Entry::Paid {
+        job: job.id.clone(),
+        data_set: data_set.to_owned(),
+        billionths: asked.billionths(),
+    })
 }
 
 /// The sum of everything paid for a data set. Exact: billionths are whole numbers.

@@ -19,6 +19,12 @@ pub enum LedgerError {
     /// No room on the disk.
     #[error("the disk is full: the ledger could not be written, so nothing was released")]
     DiskFull,
+    /// The file or its file system cannot be written.
+    #[error(
+        "the ledger cannot be written (read-only file or file system), so nothing was released; \
+         when it can be written again the provider goes on by itself"
+    )]
+    ReadOnly,
     /// Another process held the ledger for too long.
     #[error("another process keeps the ledger locked; nothing was released")]
     Locked,
@@ -43,6 +49,23 @@ pub enum LedgerError {
         found: u32,
         /// Ours.
         known: u32,
+    },
+    /// The ledger is not the one, or not all of the one, that the anchor knows.
+    #[error(
+        "{0}; nothing is released. Stop the daemon and put the ledger back as it was, or restore \
+         the latest backup; then, if entries are missing, run `heda provider begin-anew`"
+    )]
+    Lost(Loss),
+    /// The anchor outside the store cannot be read or written.
+    #[error(
+        "the ledger's anchor {path}: {cause}; nothing is released. It must be readable and \
+         writable, on a disk with room"
+    )]
+    Anchor {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
     },
     /// What is stored makes no sense.
     #[error("the ledger holds something unreadable: {0}; restore it from a backup")]
@@ -89,12 +112,73 @@ pub enum LedgerError {
         /// The limit.
         limit: u64,
     },
+    /// The features of the job were ranked often enough.
+    #[error(
+        "the features of job {job} were ranked {limit} times, as often as a job may ask for it"
+    )]
+    JobRankings {
+        /// Which job.
+        job: String,
+        /// The limit.
+        limit: u64,
+    },
+    /// Jobs that run have reserved the rest of the day.
+    #[error(
+        "the job needs room for {need} iterations and evaluations today (UTC), {room} are free; \
+         jobs that run have reserved {others}, and what they do not use is free when they end"
+    )]
+    DayReserved {
+        /// What the job would need.
+        need: u64,
+        /// What is free.
+        room: u64,
+        /// What others hold.
+        others: u64,
+    },
     /// The day had all its iterations.
     #[error(
-        "the data set had {0} iterations today (UTC), evaluations included, as many as a day may \
-         have"
+        "the data set had {0} iterations today (UTC), evaluations and rankings included, as many \
+         as a day may have"
     )]
     DayIterations(u64),
+}
+
+/// How a ledger was found to be lost or replaced.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Loss {
+    /// No file.
+    #[error("the ledger {0} is gone, though something was written there before")]
+    Gone(PathBuf),
+    /// A file without a chain, where the anchor knows one.
+    #[error("the ledger is empty or of an earlier version, though its anchor knows entries")]
+    NoChain,
+    /// No anchor, where the ledger has a history.
+    #[error("the ledger has entries, but its anchor {0} is missing")]
+    NoAnchor(PathBuf),
+    /// Another ledger.
+    #[error("this is another ledger than the one that was used last")]
+    OtherEpoch,
+    /// Entries are missing at the end.
+    #[error("the ledger ends with entry {found}, but entry {known} was written already")]
+    Shorter {
+        /// The last one in the file.
+        found: u64,
+        /// The last one that the anchor knows.
+        known: u64,
+    },
+    /// The entry that the anchor knows is another one.
+    #[error("entry {0} of the ledger is not the one that was written")]
+    OtherEntry(u64),
+    /// A hash does not fit.
+    #[error("the chain of the ledger is broken at entry {0}")]
+    Broken(u64),
+    /// The tables do not hold what the entries add up to.
+    #[error("budgets and counts in the ledger are not what its entries add up to")]
+    Disagrees,
+    /// SQLite finds the file damaged.
+    #[error("the file of the ledger is damaged ({0})")]
+    Damaged(String),
 }
 
 impl From<rusqlite::Error> for LedgerError {
@@ -102,6 +186,10 @@ impl From<rusqlite::Error> for LedgerError {
         match error.sqlite_error_code() {
             Some(ErrorCode::DiskFull) => Self::DiskFull,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Self::Lost(Loss::Damaged(error.to_string()))
+            }
+            Some(ErrorCode::ReadOnly) => Self::ReadOnly,
             _ => Self::Sqlite(error),
         }
     }
@@ -119,6 +207,8 @@ impl LedgerError {
                 | Self::NotOpen(_)
                 | Self::JobIterations { .. }
                 | Self::JobEvaluations { .. }
+                | Self::JobRankings { .. }
+                | Self::DayReserved { .. }
                 | Self::DayIterations(_)
         )
     }

@@ -4,33 +4,42 @@
 //! transaction, so that budgets hold across threads and processes, and across a crash at any
 //! moment. A release is paid for first; its content is stored before it is sent, and the same job
 //! gets the same content again without paying twice.
+//!
+//! Every change is also an entry of a chain of hashes ([`chain`]) whose head lies outside the store
+//! ([`anchor`]). Whoever opens the ledger follows the chain, and every use looks whether the file
+//! is still the same: a ledger that was lost or replaced is noticed before anything leaves.
 
 mod account;
+mod anchor;
+mod chain;
 mod error;
+mod open;
 mod report;
+mod reserve;
 mod schema;
 #[cfg(test)]
 mod tests;
 
 pub use account::{JobBudget, Purchase};
-pub use error::LedgerError;
+pub use error::{LedgerError, Loss};
+pub use open::LedgerPlace;
 pub use report::{
     BudgetReport, JobReport, LedgerReader, RefusalReport, ReleaseReport, StatusReport,
 };
+pub use reserve::Reservation;
 pub use schema::LEDGER_VERSION;
 
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::system::clock::{Clock, Day, Timestamp};
-use crate::system::files;
-use rusqlite::{
-    Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params,
-};
-use std::path::Path;
+use chain::{Counted, Entry};
+use heda_train::house::LedgerHead;
+use open::Opened;
+use reserve::Reservations;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// Which job of which data user.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct JobKey {
     /// The data user.
     pub peer: PeerFingerprint,
@@ -69,65 +78,86 @@ pub struct EvaluationLimits {
     pub per_day: u64,
 }
 
+/// Limits on rankings of the features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RankingLimits {
+    /// In one job.
+    pub per_job: u64,
+    /// Of everything that is counted, on one data set and day.
+    pub per_day: u64,
+}
+
 /// The ledger, open for writing.
 #[derive(Debug)]
 pub struct Ledger {
-    connection: Mutex<Connection>,
+    place: LedgerPlace,
+    opened: Mutex<Opened>,
     clock: Arc<dyn Clock>,
+    reserved: Reservations,
+    records: u64,
 }
 
-/// How long to wait for another process that writes.
-const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+/// Jobs, and refusals, that are kept unless something else is said.
+const RECORDS_KEPT: u64 = 10_000;
+
+/// A change in progress: the tables, and the chain.
+struct Change<'a> {
+    tables: Transaction<'a>,
+    now: Timestamp,
+}
+
+impl std::ops::Deref for Change<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.tables
+    }
+}
+
+impl Change<'_> {
+    /// Notes what this change does.
+    fn note(&self, entry: &Entry) -> Result<(), LedgerError> {
+        chain::append(self, entry, self.now)
+    }
+}
 
 impl Ledger {
-    /// Opens the ledger, makes it if it is not there, and brings it to the current version.
-    pub fn open(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, LedgerError> {
-        let file = |cause| LedgerError::File {
-            path: path.to_owned(),
-            cause,
-        };
-        // Made by us first, so that nobody else can ever read it; SQLite gives the files beside
-        // it the same permissions.
-        match files::create_secret(path, b"") {
-            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(file(e)),
-            _ => {}
-        }
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(LOCK_PATIENCE)?;
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "foreign_keys", "ON")?;
-        schema::migrate(&mut connection)?;
-        Ok(Self {
-            connection: Mutex::new(connection),
-            clock,
-        })
+    /// Keeps this many jobs and as many refusals, beside those that budgets need.
+    pub fn keeping(mut self, records: u64) -> Self {
+        self.records = records;
+        self
     }
 
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    /// How far the ledger has come, for data users to keep.
+    pub fn head(&self) -> Result<LedgerHead, LedgerError> {
+        Ok(self.opened()?.head())
+    }
+
+    /// The ledger as it is now; one that is not the same file any more is looked at again.
+    fn opened(&self) -> Result<MutexGuard<'_, Opened>, LedgerError> {
         // A panic elsewhere rolled its transaction back: the connection is sound.
-        self.connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        opened.look(&self.place)?;
+        Ok(opened)
     }
 
     /// Runs one change: all of it is durable when this returns, or nothing of it happened.
     fn change<T>(
         &self,
-        work: impl FnOnce(&Transaction<'_>, Timestamp) -> Result<T, LedgerError>,
+        work: impl FnOnce(&Change<'_>) -> Result<T, LedgerError>,
     ) -> Result<T, LedgerError> {
-        let mut connection = self.connection();
-        let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let now = advance_clock(&change, self.clock.now())?;
-        let result = work(&change, now)?;
-        change.commit()?;
-        Ok(result)
+        let mut opened = self.opened()?;
+        let changed = opened.change(&self.place, self.clock.now(), work);
+        if changed.as_ref().is_err_and(|error| !error.is_refusal()) {
+            // Whatever is wrong may be mended: the next use opens the file anew.
+            opened.distrust();
+        }
+        changed
     }
 
     /// Opens a job, or finds it open on the same terms. Returns the iterations it has had.
     pub fn open_job(&self, job: &JobKey, terms: &JobTerms) -> Result<u64, LedgerError> {
-        self.change(|change, now| {
+        self.change(|change| {
             let known: Option<(String, u64)> = change
                 .query_row(
                     "SELECT terms, iterations FROM jobs WHERE peer = ?1 AND id = ?2",
@@ -141,9 +171,41 @@ impl Ledger {
                 }
                 Some((_, iterations)) => Ok(iterations),
                 None if taken(change, job)? => Err(LedgerError::Taken(job.id.clone())),
-                None => insert_job(change, job, terms, now).map(|()| 0),
+                None => {
+                    insert_job(change, job, terms)?;
+                    self.forget_jobs(change)?;
+                    Ok(0)
+                }
             }
         })
+    }
+
+    /// Makes room among the jobs: first those of which nothing left, then finished ones, then the
+    /// oldest. Jobs that paid for a release stay, and so do those that run.
+    fn forget_jobs(&self, change: &Change<'_>) -> Result<(), LedgerError> {
+        let count: u64 = change.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0))?;
+        let excess = count.saturating_sub(self.records);
+        if excess == 0 {
+            return Ok(());
+        }
+        let mut query = change.prepare(
+            "SELECT peer, id FROM jobs j WHERE NOT EXISTS
+                 (SELECT 1 FROM releases r WHERE r.peer = j.peer AND r.job = j.id)
+             ORDER BY iterations + evaluations + rankings > 0, state = 'open', opened, rowid",
+        )?;
+        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let jobs: Vec<(String, String)> = rows.collect::<Result<_, _>>()?;
+        let idle = jobs.into_iter().filter(|(peer, id)| {
+            let peer = peer.parse().ok();
+            peer.is_none_or(|peer| {
+                let id = id.clone();
+                !self.reserved.runs(&JobKey { peer, id })
+            })
+        });
+        for (peer, id) in idle.take(usize::try_from(excess).unwrap_or(usize::MAX)) {
+            change.execute("DELETE FROM jobs WHERE peer = ?1 AND id = ?2", [peer, id])?;
+        }
+        Ok(())
     }
 
     /// Counts an iteration whose result is about to leave.
@@ -153,7 +215,7 @@ impl Ledger {
         data_set: &str,
         limits: IterationLimits,
     ) -> Result<u64, LedgerError> {
-        self.change(|change, now| {
+        self.change(|change| {
             let in_job: Option<u64> = change
                 .query_row(
                     "UPDATE jobs SET iterations = iterations + 1
@@ -169,9 +231,37 @@ impl Ledger {
                     limit: limits.per_job,
                 });
             }
-            count_in_day(change, now, data_set, limits.per_day)?;
+            self.count_in_day(change, Counted::Iteration, job, data_set, limits.per_day)?;
             Ok(in_job)
         })
+        .inspect(|_| self.reserved.used(job))
+    }
+
+    /// Counts a ranking of the features whose scores are about to leave. For the day it is one
+    /// more iteration: otherwise new jobs would bring as many scores as anyone likes.
+    pub fn count_ranking(
+        &self,
+        job: &JobKey,
+        data_set: &str,
+        limits: RankingLimits,
+    ) -> Result<(), LedgerError> {
+        self.change(|change| {
+            let count: Option<u64> = change
+                .query_row(
+                    "UPDATE jobs SET rankings = rankings + 1
+                     WHERE peer = ?1 AND id = ?2 RETURNING rankings",
+                    params![job.peer.to_string(), job.id],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            let count = count.ok_or_else(|| LedgerError::NotOpen(job.id.clone()))?;
+            if count > limits.per_job {
+                let (job, limit) = (job.id.clone(), limits.per_job);
+                return Err(LedgerError::JobRankings { job, limit });
+            }
+            self.count_in_day(change, Counted::Ranking, job, data_set, limits.per_day)
+        })
+        .inspect(|()| self.reserved.used(job))
     }
 
     /// Counts an evaluation whose result is about to leave; also after the job has finished, for
@@ -183,7 +273,7 @@ impl Ledger {
         data_set: &str,
         limits: EvaluationLimits,
     ) -> Result<(), LedgerError> {
-        self.change(|change, now| {
+        self.change(|change| {
             let count: Option<u64> = change
                 .query_row(
                     "UPDATE jobs SET evaluations = evaluations + 1
@@ -197,18 +287,50 @@ impl Ledger {
                 let (job, limit) = (job.id.clone(), limits.per_job);
                 return Err(LedgerError::JobEvaluations { job, limit });
             }
-            count_in_day(change, now, data_set, limits.per_day)
+            self.count_in_day(change, Counted::Evaluation, job, data_set, limits.per_day)
+        })
+        .inspect(|()| self.reserved.used(job))
+    }
+
+    /// Counts what is about to leave on this day, of which other jobs have reserved a part.
+    fn count_in_day(
+        &self,
+        change: &Change<'_>,
+        what: Counted,
+        job: &JobKey,
+        data_set: &str,
+        limit: u64,
+    ) -> Result<(), LedgerError> {
+        let today: u64 = change.query_row(
+            "INSERT INTO days VALUES (?1, ?2, 1)
+             ON CONFLICT DO UPDATE SET iterations = iterations + 1 RETURNING iterations",
+            params![change.now.day().0, data_set],
+            |row| row.get(0),
+        )?;
+        if today > limit {
+            return Err(LedgerError::DayIterations(limit));
+        }
+        let others = self.reserved.of_others(job, data_set);
+        if today > limit.saturating_sub(others) {
+            let (need, room) = (1, 0);
+            return Err(LedgerError::DayReserved { need, room, others });
+        }
+        change.note(&Entry::Counted {
+            what,
+            job: job.id.clone(),
+            data_set: data_set.to_owned(),
         })
     }
 
     /// Notes that a job came to its end.
     pub fn finish_job(&self, job: &JobKey) -> Result<(), LedgerError> {
-        self.change(|change, now| {
+        self.change(|change| {
             change.execute(
                 "UPDATE jobs SET state = 'finished', ended = ?3 WHERE peer = ?1 AND id = ?2",
-                params![job.peer.to_string(), job.id, now.0],
+                params![job.peer.to_string(), job.id, change.now.0],
             )?;
-            Ok(())
+            let job = job.id.clone();
+            change.note(&Entry::Finished { job })
         })
     }
 
@@ -217,24 +339,30 @@ impl Ledger {
         // Part of it may be the data user's words: they stay on their line.
         let plain = |c: char| if c.is_control() { ' ' } else { c };
         let reason: String = reason.chars().take(2000).map(plain).collect();
-        self.change(|change, now| {
+        self.change(|change| {
             change.execute(
                 "INSERT INTO refusals (at, peer, label, job, reason) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![now.0, job.peer.to_string(), label, job.id, reason],
+                params![change.now.0, job.peer.to_string(), label, job.id, reason],
             )?;
-            Ok(())
+            change.execute(
+                "DELETE FROM refusals WHERE number <= (SELECT max(number) FROM refusals) - ?1",
+                [self.records],
+            )?;
+            let job = job.id.clone();
+            change.note(&Entry::Refused { job })
         })
     }
 
     /// The day that limits count by: today, or the latest day ever seen if the clock went back.
     pub fn today(&self) -> Result<Day, LedgerError> {
-        Ok(latest(&self.connection(), self.clock.now())?.day())
+        Ok(latest(&self.opened()?.connection, self.clock.now())?.day())
     }
 
     /// Writes something that changes nothing, to see whether writing works.
     pub fn try_writing(&self) -> Result<(), LedgerError> {
-        let mut connection = self.connection();
-        let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let mut opened = self.opened()?;
+        let behaviour = TransactionBehavior::Immediate;
+        let change = opened.connection.transaction_with_behavior(behaviour)?;
         change.execute("UPDATE clock SET seen = seen", [])?;
         Ok(change.commit()?)
     }
@@ -244,7 +372,8 @@ impl Ledger {
     pub fn has_begun_jobs(&self) -> Result<bool, LedgerError> {
         let begun = "SELECT EXISTS (SELECT 1 FROM jobs WHERE iterations > 0)
                      OR EXISTS (SELECT 1 FROM releases)";
-        Ok(self.connection().query_row(begun, [], |row| row.get(0))?)
+        let opened = self.opened()?;
+        Ok(opened.connection.query_row(begun, [], |row| row.get(0))?)
     }
 }
 
@@ -264,27 +393,8 @@ fn advance_clock(change: &Transaction<'_>, now: Timestamp) -> Result<Timestamp, 
     Ok(Timestamp(seen))
 }
 
-/// Counts what is about to leave on this day.
-fn count_in_day(
-    change: &Transaction<'_>,
-    now: Timestamp,
-    data_set: &str,
-    limit: u64,
-) -> Result<(), LedgerError> {
-    let today: u64 = change.query_row(
-        "INSERT INTO days VALUES (?1, ?2, 1)
-         ON CONFLICT DO UPDATE SET iterations = iterations + 1 RETURNING iterations",
-        params![now.day().0, data_set],
-        |row| row.get(0),
-    )?;
-    match today <= limit {
-        true => Ok(()),
-        false => Err(LedgerError::DayIterations(limit)),
-    }
-}
-
 /// Whether another data user has a job of this name.
-fn taken(change: &Transaction<'_>, job: &JobKey) -> Result<bool, LedgerError> {
+fn taken(change: &Change<'_>, job: &JobKey) -> Result<bool, LedgerError> {
     let taken = change.query_row(
         "SELECT EXISTS (SELECT 1 FROM jobs WHERE id = ?2 AND peer <> ?1)",
         params![job.peer.to_string(), job.id],
@@ -293,12 +403,7 @@ fn taken(change: &Transaction<'_>, job: &JobKey) -> Result<bool, LedgerError> {
     Ok(taken)
 }
 
-fn insert_job(
-    change: &Transaction<'_>,
-    job: &JobKey,
-    terms: &JobTerms,
-    now: Timestamp,
-) -> Result<(), LedgerError> {
+fn insert_job(change: &Change<'_>, job: &JobKey, terms: &JobTerms) -> Result<(), LedgerError> {
     change.execute(
         "INSERT INTO jobs (peer, id, label, data_set, engine, terms, opened, state)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open')",
@@ -309,10 +414,13 @@ fn insert_job(
             terms.data_set,
             terms.engine,
             terms.request,
-            now.0
+            change.now.0
         ],
     )?;
-    Ok(())
+    change.note(&Entry::Opened {
+        peer: job.peer.to_string(),
+        job: job.id.clone(),
+    })
 }
 
 /// Billionths as the decimal that people write, zero included.

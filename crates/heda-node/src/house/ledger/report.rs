@@ -1,7 +1,10 @@
 //! What the ledger says, for `provider status` and `provider budget`.
 
 use super::account::spent_billionths;
-use super::{LEDGER_VERSION, Ledger, LedgerError, decimal, latest, schema};
+use super::open::{check_file, check_history, file_error};
+use super::{
+    LEDGER_VERSION, Ledger, LedgerError, LedgerPlace, Loss, chain, decimal, latest, schema,
+};
 use crate::system::clock::{Day, Timestamp};
 use crate::system::files;
 use heda_dp::account::Charge;
@@ -63,6 +66,8 @@ pub struct JobReport {
     pub iterations: u64,
     /// Evaluations on held-out rows whose results left.
     pub evaluations: u64,
+    /// Rankings of the features whose results left.
+    pub rankings: u64,
 }
 
 /// One refusal.
@@ -87,6 +92,8 @@ pub struct StatusReport {
     pub day: Day,
     /// Iterations served on that day, for the data set, evaluations included.
     pub iterations_today: u64,
+    /// Why this ledger was begun, while that entry is kept.
+    pub begun: Option<String>,
     /// The latest jobs, newest first.
     pub jobs: Vec<JobReport>,
     /// The latest refusals, newest first.
@@ -101,26 +108,35 @@ pub struct LedgerReader(Connection);
 const LISTED: u32 = 1000;
 
 impl LedgerReader {
-    /// Opens the file for reading; it must be there and of a known version.
-    pub fn open(path: &Path) -> Result<Self, LedgerError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(super::LOCK_PATIENCE)?;
-        match schema::version(&connection)? {
-            LEDGER_VERSION => Ok(Self(connection)),
-            found => Err(LedgerError::FromThePast {
-                found,
-                known: LEDGER_VERSION,
-            }),
+    /// Opens the file for reading; it must be there, of a known version, and the ledger that its
+    /// anchor knows.
+    pub fn open(place: &LedgerPlace) -> Result<Self, LedgerError> {
+        // The anchor first: a daemon that writes meanwhile only makes the ledger longer.
+        let anchored = place.anchor().read()?;
+        if anchored.is_some() && !place.ledger.exists() {
+            return Err(LedgerError::Lost(Loss::Gone(place.ledger.clone())));
         }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&place.ledger, flags)?;
+        connection.busy_timeout(super::open::LOCK_PATIENCE)?;
+        match schema::version(&connection)? {
+            LEDGER_VERSION => {}
+            found if anchored.is_some() && found < schema::CHAIN_VERSION => {
+                return Err(LedgerError::Lost(Loss::NoChain));
+            }
+            found => {
+                let known = LEDGER_VERSION;
+                return Err(LedgerError::FromThePast { found, known });
+            }
+        }
+        check_file(&connection)?;
+        check_history(&connection, anchored.as_ref(), place)?;
+        Ok(Self(connection))
     }
 
     /// Writes a whole copy into a new file, also while the daemon writes.
     pub fn copy_to(&self, path: &Path) -> Result<(), LedgerError> {
-        let file = |cause| LedgerError::File {
-            path: path.to_owned(),
-            cause,
-        };
+        let file = |cause| file_error(path, cause);
         // Made by us first, so that nobody else can ever read it.
         files::create_secret(path, b"").map_err(file)?;
         let name = path.to_str();
@@ -152,17 +168,17 @@ impl Ledger {
         data_set: &str,
         total: Option<Epsilon>,
     ) -> Result<BudgetReport, LedgerError> {
-        budget(&self.connection(), data_set, total)
+        budget(&self.opened()?.connection, data_set, total)
     }
 
     /// Jobs and refusals.
     pub fn status(&self, data_set: &str) -> Result<StatusReport, LedgerError> {
-        status(&self.connection(), data_set, self.clock.now())
+        status(&self.opened()?.connection, data_set, self.clock.now())
     }
 
     /// ε spent on a data set, in billionths.
     pub fn spent_billionths(&self, data_set: &str) -> Result<u64, LedgerError> {
-        spent_billionths(&self.connection(), data_set)
+        spent_billionths(&self.opened()?.connection, data_set)
     }
 }
 
@@ -217,6 +233,7 @@ fn status(
     Ok(StatusReport {
         day,
         iterations_today,
+        begun: chain::beginning(connection)?,
         jobs: jobs(connection)?,
         refusals: refusals(connection)?,
     })
@@ -224,8 +241,8 @@ fn status(
 
 fn jobs(connection: &Connection) -> Result<Vec<JobReport>, LedgerError> {
     let mut query = connection.prepare(
-        "SELECT peer, label, id, data_set, engine, opened, ended, state, iterations, evaluations
-         FROM jobs ORDER BY opened DESC, rowid DESC LIMIT ?1",
+        "SELECT peer, label, id, data_set, engine, opened, ended, state, iterations, evaluations,
+                rankings FROM jobs ORDER BY opened DESC, rowid DESC LIMIT ?1",
     )?;
     let rows = query.query_map([LISTED], |row| {
         Ok(JobReport {
@@ -239,6 +256,7 @@ fn jobs(connection: &Connection) -> Result<Vec<JobReport>, LedgerError> {
             state: row.get(7)?,
             iterations: row.get(8)?,
             evaluations: row.get(9)?,
+            rankings: row.get(10)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

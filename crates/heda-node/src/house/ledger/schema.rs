@@ -4,7 +4,7 @@ use super::LedgerError;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Step i brings a file from version i to version i + 1. Steps are only ever added.
-pub(super) const MIGRATIONS: [&str; 2] = [
+pub(super) const MIGRATIONS: [&str; 3] = [
     "
 CREATE TABLE clock (
     id   INTEGER PRIMARY KEY CHECK (id = 0),
@@ -56,10 +56,27 @@ CREATE TABLE days (
 ALTER TABLE jobs ADD COLUMN evaluations INTEGER NOT NULL DEFAULT 0 CHECK (evaluations >= 0);
 CREATE INDEX jobs_by_id ON jobs (id);
 ",
+    "
+ALTER TABLE jobs ADD COLUMN rankings INTEGER NOT NULL DEFAULT 0 CHECK (rankings >= 0);
+CREATE TABLE chain (
+    id     INTEGER PRIMARY KEY CHECK (id = 0),
+    epoch  TEXT NOT NULL,                    -- which ledger this is
+    before BLOB NOT NULL                     -- the hash before the first entry
+) STRICT;
+CREATE TABLE entries (
+    number INTEGER PRIMARY KEY,
+    at     INTEGER NOT NULL,
+    what   TEXT NOT NULL,                    -- JSON
+    hash   BLOB NOT NULL                     -- of this entry and all before it
+) STRICT;
+",
 ];
 
 /// The version that this program writes.
 pub const LEDGER_VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// Since this version a ledger has a chain of entries and an anchor.
+pub(super) const CHAIN_VERSION: u32 = 3;
 
 /// Brings the file to the current version, one step a transaction.
 pub(super) fn migrate(connection: &mut Connection) -> Result<(), LedgerError> {

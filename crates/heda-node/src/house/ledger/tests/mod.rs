@@ -1,13 +1,17 @@
 //! The ledger against a model: what is spent, what is served again, and what a failure leaves.
 
+mod limits;
+mod losses;
 mod processes;
 
 use super::*;
 use crate::system::clock::ManualClock;
+use crate::system::files;
 use heda_dp::account::{Charge, ColumnCharge, Mechanism};
 use heda_dp::epsilon::Epsilon;
 use rustls::pki_types::SubjectPublicKeyInfoDer;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 fn epsilon(text: &str) -> Epsilon {
     text.parse().unwrap()
@@ -44,6 +48,14 @@ fn terms(request: &str) -> JobTerms {
 const DAY: u64 = 86_400;
 const START: Timestamp = Timestamp(20_000 * DAY);
 
+/// A ledger whose anchor lies beside its folder.
+fn place(ledger: &Path) -> LedgerPlace {
+    LedgerPlace {
+        ledger: ledger.to_owned(),
+        anchor: ledger.with_file_name("identity").join("ledger.anchor"),
+    }
+}
+
 struct Bench {
     folder: tempfile::TempDir,
     clock: Arc<ManualClock>,
@@ -61,8 +73,24 @@ impl Bench {
         self.folder.path().join("ledger.sqlite")
     }
 
+    fn place(&self) -> LedgerPlace {
+        place(&self.path())
+    }
+
+    fn open(&self) -> Result<Ledger, LedgerError> {
+        Ledger::open(&self.place(), Arc::clone(&self.clock) as _)
+    }
+
     fn ledger(&self) -> Ledger {
-        Ledger::open(&self.path(), Arc::clone(&self.clock) as _).unwrap()
+        self.open().unwrap()
+    }
+
+    /// A copy, with an anchor of the same age.
+    fn copied(&self, copy: &Path) -> LedgerPlace {
+        LedgerPlace {
+            ledger: copy.to_owned(),
+            ..self.place()
+        }
     }
 
     fn with_job(&self, id: &str) -> Ledger {
@@ -297,7 +325,7 @@ fn a_full_disk_spends_nothing_and_releases_nothing() {
         .unwrap();
     // As many pages as there are: the next one that is needed does not fit.
     let pages: u32 = {
-        let connection = ledger.connection();
+        let connection = &ledger.opened().unwrap().connection;
         let count = connection
             .pragma_query_value(None, "page_count", |r| r.get(0))
             .unwrap();
@@ -324,7 +352,7 @@ fn refusals_are_listed_newest_first() {
     for reason in ["first", "second\n\u{1b}[2Kline"] {
         ledger.refuse(&key("a"), "user", reason).unwrap();
     }
-    let reader = LedgerReader::open(&bench.path()).unwrap();
+    let reader = LedgerReader::open(&bench.place()).unwrap();
     let refusals = reader.status("ward", START).unwrap().refusals;
     let reasons: Vec<_> = refusals.iter().map(|r| r.reason.as_str()).collect();
     // What a data user wrote stays on its line.
@@ -336,7 +364,7 @@ fn the_file_is_private_durable_and_of_a_known_version() {
     let bench = Bench::new();
     let ledger = bench.with_job("a");
     let pragma = |name: &str| -> String {
-        let connection = ledger.connection();
+        let connection = &ledger.opened().unwrap().connection;
         let value = connection.pragma_query_value(None, name, |row| {
             row.get::<_, String>(0)
                 .or_else(|_| row.get::<_, i64>(0).map(|n| n.to_string()))
@@ -351,17 +379,16 @@ fn the_file_is_private_durable_and_of_a_known_version() {
         let path = bench.folder.path().join(format!("ledger.sqlite{suffix}"));
         assert!(files::is_private(&path).unwrap(), "{suffix}");
     }
-    ledger
-        .connection()
-        .pragma_update(None, "user_version", 99)
-        .unwrap();
     drop(ledger);
-    let opened = Ledger::open(&bench.path(), Arc::clone(&bench.clock) as _);
+    let connection = Connection::open(bench.path()).unwrap();
+    connection.pragma_update(None, "user_version", 99).unwrap();
+    drop(connection);
+    let opened = bench.open();
     assert!(matches!(
         opened,
         Err(LedgerError::FromTheFuture { found: 99, .. })
     ));
-    assert!(LedgerReader::open(&bench.path()).is_err());
+    assert!(LedgerReader::open(&bench.place()).is_err());
 }
 
 #[test]
@@ -394,7 +421,7 @@ fn a_ledger_of_the_first_version_keeps_what_it_knows() {
         )
         .unwrap();
     drop(connection);
-    let reader = LedgerReader::open(&bench.path());
+    let reader = LedgerReader::open(&bench.place());
     assert!(matches!(
         reader,
         Err(LedgerError::FromThePast { found: 1, .. })
@@ -404,7 +431,7 @@ fn a_ledger_of_the_first_version_keeps_what_it_knows() {
     assert_eq!(spent(&ledger), 200_000_000);
     let job = &ledger.status("ward").unwrap().jobs[0];
     assert_eq!((job.iterations, job.evaluations), (3, 0));
-    LedgerReader::open(&bench.path()).unwrap();
+    LedgerReader::open(&bench.place()).unwrap();
 }
 
 #[test]
@@ -416,11 +443,11 @@ fn a_copy_is_whole_private_and_does_not_replace_anything() {
         .unwrap();
     ledger.store_release(&key("a"), b"noisy").unwrap();
     let copy = bench.folder.path().join("copy.sqlite");
-    let reader = LedgerReader::open(&bench.path()).unwrap();
+    let reader = LedgerReader::open(&bench.place()).unwrap();
     reader.copy_to(&copy).unwrap();
     assert!(files::is_private(&copy).unwrap());
     assert!(reader.copy_to(&copy).is_err());
-    let copied = LedgerReader::open(&copy).unwrap();
+    let copied = LedgerReader::open(&bench.copied(&copy)).unwrap();
     let total = epsilon("1");
     assert_eq!(
         copied.budget("ward", Some(total)).unwrap(),
@@ -432,8 +459,11 @@ fn a_copy_is_whole_private_and_does_not_replace_anything() {
 fn something_else_is_not_taken_for_a_ledger() {
     let bench = Bench::new();
     std::fs::write(bench.path(), vec![b'x'; 5000]).unwrap();
-    let opened = Ledger::open(&bench.path(), Arc::clone(&bench.clock) as _);
-    assert!(matches!(opened, Err(LedgerError::Sqlite(_))), "{opened:?}");
+    let opened = bench.open();
+    assert!(
+        matches!(opened, Err(LedgerError::Lost(Loss::Damaged(_)))),
+        "{opened:?}"
+    );
     assert_eq!(std::fs::read(bench.path()).unwrap(), vec![b'x'; 5000]);
 }
 

@@ -18,7 +18,7 @@ fn child_process_that_buys() {
         return;
     };
     let clock = Arc::new(ManualClock::at(START));
-    let ledger = Ledger::open(Path::new(&path), clock as _).unwrap();
+    let ledger = Ledger::open(&place(Path::new(&path)), clock as _).unwrap();
     let won = (0..10).filter(|i| {
         let key = key(&format!("{}-{i}", std::process::id()));
         ledger.open_job(&key, &terms("same")).unwrap();
