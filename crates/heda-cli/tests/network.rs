@@ -246,9 +246,10 @@ fn a_provider_that_stops_in_good_order_lets_the_job_be_resumed() {
 }
 
 #[test]
-fn a_lost_provider_is_waited_for_then_named_and_left_behind_when_wished() {
+fn a_lost_provider_is_waited_for_and_named_and_nobody_goes_on_without_it_too_late() {
     let world = World::new(&Wishes::default());
     world.change_job("loss_seconds = 60", "loss_seconds = 2");
+    world.change_job("iota = 5", "on_loss = \"continue\"\niota = 5");
     let mut daemons = world.serve_all();
     let output = world.train_watched("result", false, |line, _| {
         if daemons.len() == 3 && line.starts_with("iteration 3") {
@@ -261,8 +262,21 @@ fn a_lost_provider_is_waited_for_then_named_and_left_behind_when_wished() {
         "{}",
         words(&output)
     );
+    daemons.push(world.serve(2));
+    succeeded(&world.train("result", true));
+    assert_eq!(coefficients(&world.model("result")), in_process());
+    one_release_everywhere(&world);
+}
+
+#[test]
+fn a_provider_that_is_lost_before_anything_left_is_left_behind_when_wished() {
+    let world = World::new(&Wishes::default());
+    world.change_job("loss_seconds = 60", "loss_seconds = 2");
     world.change_job("iota = 5", "on_loss = \"continue\"\niota = 5");
-    let output = world.train("result", true);
+    let _daemons = [world.serve(0), world.serve(1)];
+    let lost = world.serve(2);
+    lost.kill();
+    let output = world.train("result", false);
     succeeded(&output);
     let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(summary["providers_lost"], serde_json::json!(["hospital-c"]));
@@ -272,7 +286,6 @@ fn a_lost_provider_is_waited_for_then_named_and_left_behind_when_wished() {
     let report = std::fs::read_to_string(world.root().join("result/report.html")).unwrap();
     let sentence = "The job went on without hospital-c, with new masks";
     assert!(report.contains(sentence), "the report says so");
-    one_release_everywhere(&world);
 }
 
 #[test]

@@ -2,6 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Edges between the ranges of scores. Zero must be among them: it is the decision.
+pub(crate) const EDGES: [f64; 13] = [
+    -7.0, -4.0, -2.5, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5, 4.0, 7.0,
+];
+
+/// Numbers in a histogram: a range has one for each class.
+pub const NUMBERS: usize = 2 * (EDGES.len() + 1);
+
 /// Counts of rows by range of their score, ranges in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {

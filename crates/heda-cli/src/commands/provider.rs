@@ -7,7 +7,9 @@ use heda_learn::schema::Schema;
 use heda_node::config::{JobConfig, ProviderConfig};
 use heda_node::house::backup::backup;
 use heda_node::house::check::{Finding, Verdict, check};
-use heda_node::house::ledger::{BudgetReport, Ledger, LedgerError, LedgerReader, StatusReport};
+use heda_node::house::ledger::{
+    BudgetReport, DisclosedReport, Ledger, LedgerError, LedgerReader, StatusReport,
+};
 use heda_node::house::policy::Policy;
 use heda_node::house::provider_data::ProviderData;
 use heda_node::identity::trust::PeerIdentity;
@@ -196,10 +198,33 @@ fn run_preview(arguments: &Preview) -> Result<(), Failure> {
         return Err(Failure::new(Kind::Refused, words));
     }
     let policy = Policy::new(&config);
-    output::print_text(&policy.preview(&peer, &facts, &request))?;
+    let learned = learned(&config, &peer)?;
+    output::print_text(&policy.preview(&peer, &facts, &request, learned))?;
     match policy.evaluate(&peer, &facts, &request) {
         Ok(_) => Ok(()),
         Err(refusal) => Err(Failure::new(Kind::Refused, refusal)),
+    }
+}
+
+/// Numbers that a data user has learned so far; none before there is a ledger.
+fn learned(config: &ProviderConfig, peer: &PeerIdentity) -> Result<u64, Failure> {
+    if !config.ledger_place().ledger.exists() {
+        return Ok(0);
+    }
+    let status = reader(config)?.status(config.data_set.as_str(), SystemClock.now());
+    let status = status.map_err(ledger_failure)?;
+    let own = peer.fingerprint.to_string();
+    let entry = status.disclosed.into_iter().find(|entry| entry.peer == own);
+    Ok(entry.map_or(0, |entry| entry.numbers))
+}
+
+fn disclosed_text(text: &mut String, disclosed: &[DisclosedReport]) {
+    for entry in disclosed {
+        let _ = writeln!(
+            text,
+            "{} ({}) learned {} numbers in all of its jobs, from {} different sets of providers",
+            entry.label, entry.peer, entry.numbers, entry.circles
+        );
     }
 }
 
@@ -237,6 +262,7 @@ fn status_text(status: &StatusReport) -> String {
     if let Some(begun) = &status.begun {
         let _ = writeln!(text, "this ledger was begun because: {begun}");
     }
+    disclosed_text(&mut text, &status.disclosed);
     for job in &status.jobs {
         let _ = writeln!(
             text,
@@ -309,6 +335,7 @@ fn budget_text(budget: &BudgetReport) -> String {
         "{}: epsilon {} of {} spent, {} left\n",
         budget.data_set, budget.epsilon_spent, budget.epsilon_total, budget.epsilon_left
     );
+    disclosed_text(&mut text, &budget.disclosed);
     for release in &budget.releases {
         let columns: Vec<String> = release
             .charge

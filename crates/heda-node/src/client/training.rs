@@ -164,9 +164,10 @@ impl NetworkJob {
         }
         let mut waiting: Option<Instant> = None;
         let mut pause = SHORTEST_PAUSE;
+        let mut left_behind = Vec::new();
         loop {
             let before = progress(state);
-            let loss = match self.attempt(runtime, state, stop)? {
+            let loss = match self.attempt(runtime, state, stop, &left_behind)? {
                 Ok(outcome) => return Ok(outcome),
                 Err(loss) => loss,
             };
@@ -189,15 +190,16 @@ impl NetworkJob {
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 continue;
             }
-            self.give_up(loss, state)?;
+            left_behind.push(self.give_up(loss, state)?);
             waiting = None;
         }
     }
 
-    /// The end of waiting: leave the provider behind, or stop.
-    fn give_up(&mut self, loss: Loss, state: &mut StateFile) -> Result<(), NetworkJobError> {
+    /// The end of waiting: leave the provider behind if that is wished and not too late, or stop.
+    fn give_up(&mut self, loss: Loss, state: &StateFile) -> Result<String, NetworkJobError> {
         let alone = self.providers.len() <= 1;
-        if self.on_loss == OnLoss::Wait || alone {
+        let late = state.state().checkpoint.as_ref().is_some_and(is_late);
+        if self.on_loss == OnLoss::Wait || alone || late {
             return Err(NetworkJobError::Lost {
                 provider: loss.provider,
                 cause: loss.cause,
@@ -205,9 +207,8 @@ impl NetworkJob {
         }
         self.keep_order(state.state().checkpoint.as_ref());
         self.forget(&loss.provider)?;
-        state.leave_behind(&loss.provider)?;
-        (self.listener)(Notice::LeftBehind(loss.provider));
-        Ok(())
+        (self.listener)(Notice::LeftBehind(loss.provider.clone()));
+        Ok(loss.provider)
     }
 
     /// Takes a provider off the list. One that was to rank the features cannot be spared before
@@ -251,6 +252,7 @@ impl NetworkJob {
         runtime: &Handle,
         state: &mut StateFile,
         stop: &StopSignal,
+        left_behind: &[String],
     ) -> Result<Result<Outcome, Loss>, NetworkJobError> {
         let links = match runtime.block_on(self.connect(stop.clone())) {
             Ok(Some(links)) => links,
@@ -269,6 +271,7 @@ impl NetworkJob {
         let mut observer = Keeper {
             state,
             stop,
+            left_behind,
             listener: &self.listener,
             failed: None,
         };
@@ -342,6 +345,13 @@ impl std::fmt::Debug for NetworkJob {
     }
 }
 
+/// Whether something has left that belongs to all providers: their gradients, whose sum over fewer
+/// would show the part of the one that is gone, or releases, whose rows are in an order that goes
+/// with all of them. The providers refuse to go on without one of them then.
+fn is_late(checkpoint: &Checkpoint) -> bool {
+    checkpoint.iteration > 0 || !checkpoint.split.published.is_empty()
+}
+
 /// Iterations and evaluations so far.
 fn progress(state: &StateFile) -> (u32, usize) {
     let checkpoint = state.state().checkpoint.as_ref();
@@ -382,8 +392,22 @@ fn judge(provider: String, problem: PeerProblem) -> Result<Loss, NetworkJobError
 struct Keeper<'a> {
     state: &'a mut StateFile,
     stop: &'a StopSignal,
+    /// Who is not in the job any more. Kept with the first checkpoint that came without them: had
+    /// the others refused, whoever resumes would still need everyone.
+    left_behind: &'a [String],
     listener: &'a Listener,
     failed: Option<StateError>,
+}
+
+impl Keeper<'_> {
+    fn keep(&mut self, checkpoint: &Checkpoint) -> Result<(), StateError> {
+        for provider in self.left_behind {
+            if !self.state.state().lost.contains(provider) {
+                self.state.leave_behind(provider)?;
+            }
+        }
+        self.state.keep(checkpoint)
+    }
 }
 
 impl Observer for Keeper<'_> {
@@ -417,7 +441,7 @@ impl Observer for Keeper<'_> {
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, NotKept> {
-        match self.state.keep(checkpoint) {
+        match self.keep(checkpoint) {
             Ok(()) => Ok(!self.stop.is_set()),
             Err(error) => {
                 let told = NotKept::because(error.to_string());

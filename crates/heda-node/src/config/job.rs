@@ -113,7 +113,8 @@ pub enum OnLoss {
     /// Wait, then stop; `--resume` goes on.
     #[default]
     Wait,
-    /// Go on with the others, with new masks; the report says so.
+    /// Go on with the others, with new masks, if nothing has left yet that belongs to all of them;
+    /// the report says so.
     Continue,
 }
 

@@ -125,6 +125,13 @@ pub struct LimitsConfig {
     pub known_co_providers_min: u64,
     /// Numbers that a job may learn for each unknown value of this provider.
     pub revealed_per_unknown_max: Positive,
+    /// Numbers that a data user may learn over all of its jobs for each unknown value of this
+    /// provider; as for one job when not given.
+    pub revealed_per_unknown_lifetime_max: Option<Positive>,
+    /// Whether a data user may train with sets of providers such that one provider's part follows
+    /// by subtraction: with a provider and later without it, for instance.
+    #[serde(default)]
+    pub rosters_may_single_out: bool,
     /// Engines; `paper` only when named here.
     #[serde(default = "default_engines")]
     pub engines: Vec<Engine>,

@@ -14,6 +14,7 @@ use crate::daemon::metrics::{Budget, Ending, Metrics};
 use crate::daemon::session::{SessionError, SessionHandler};
 use crate::house::ledger::{JobKey, Ledger, LedgerError};
 use crate::house::policy::Policy;
+use crate::house::policy::circle::Circle;
 use crate::house::provider_data::ProviderData;
 use crate::house::visit::Visit;
 use crate::identity::trust::PeerIdentity;
@@ -60,17 +61,27 @@ impl TrainingHouse {
         Ok(())
     }
 
-    fn row_seed(&self, job: &JobKey) -> Result<Zeroizing<[u8; 32]>, NoRandomness> {
+    fn row_seed(&self, job: &JobKey, circle: &Circle) -> Result<Zeroizing<[u8; 32]>, NoRandomness> {
         if self.randomness.is_seeded() {
             return fresh_row_seed(&self.randomness);
         }
-        let hash = Sha256::new()
-            .chain_update(b"heda row order")
-            .chain_update(self.row_secret.as_ref())
-            .chain_update(job.peer.as_bytes())
-            .chain_update(job.id.as_bytes());
-        Ok(Zeroizing::new(hash.finalize().into()))
+        Ok(row_seed(&self.row_secret, job, circle))
     }
+}
+
+/// Orders the rows of a job. With other providers the same job has another order, so that sums over
+/// different circles are about different training rows.
+fn row_seed(secret: &[u8; 32], job: &JobKey, circle: &Circle) -> Zeroizing<[u8; 32]> {
+    let mut hash = Sha256::new()
+        .chain_update(b"heda row order")
+        .chain_update(secret)
+        .chain_update(job.peer.as_bytes())
+        .chain_update((job.id.len() as u64).to_le_bytes())
+        .chain_update(job.id.as_bytes());
+    circle
+        .iter()
+        .for_each(|member| hash.update(member.as_bytes()));
+    Zeroizing::new(hash.finalize().into())
 }
 
 impl SessionHandler for TrainingHouse {
@@ -127,5 +138,40 @@ impl std::fmt::Debug for TrainingHouse {
         f.debug_struct("TrainingHouse")
             .field("data_set", &self.policy.data_set)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::fingerprint::PeerFingerprint;
+    use rustls::pki_types::SubjectPublicKeyInfoDer;
+
+    #[test]
+    fn rows_are_ordered_by_secret_data_user_job_and_providers() {
+        let peer = |name: &str| {
+            let key = SubjectPublicKeyInfoDer::from(name.as_bytes().to_vec());
+            PeerFingerprint::of_key(&key)
+        };
+        let seed = |secret: u8, user: &str, job: &str, providers: &[&str]| {
+            let key = JobKey {
+                peer: peer(user),
+                id: job.into(),
+            };
+            let circle = providers.iter().map(|name| peer(name)).collect();
+            row_seed(&[secret; 32], &key, &circle)
+        };
+        let first = seed(1, "user", "job", &["a", "b", "c"]);
+        // A job that comes back has the same order, however its providers are listed.
+        assert_eq!(first, seed(1, "user", "job", &["c", "a", "b"]));
+        for other in [
+            seed(2, "user", "job", &["a", "b", "c"]),
+            seed(1, "other", "job", &["a", "b", "c"]),
+            seed(1, "user", "job 2", &["a", "b", "c"]),
+            seed(1, "user", "job", &["a", "b"]),
+            seed(1, "user", "job", &["a", "b", "c", "d"]),
+        ] {
+            assert_ne!(first, other);
+        }
     }
 }

@@ -1,16 +1,17 @@
 //! One data user in one session: every step of its job is asked here before it is done.
 
 use crate::house::ledger::{
-    EvaluationLimits, IterationLimits, JobKey, JobTerms, LedgerError, Purchase, RankingLimits,
-    Reservation,
+    EvaluationLimits, IterationLimits, JobKey, JobTerms, Kind, Leaving, LedgerError, Purchase,
+    RankingLimits, Reservation,
 };
+use crate::house::policy::circle::Circle;
 use crate::house::policy::{Grant, JobRequest, Published};
 use crate::house::{JobRefusal, TrainingHouse};
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::trust::PeerIdentity;
 use crate::system::stop::StopSignal;
 use crate::system::unhex;
-use ed25519_dalek::VerifyingKey;
+use ed25519_dalek::{SigningKey, VerifyingKey};
 use heda_dp::account::{Charge, Mechanism, Receipt};
 use heda_dp::epsilon::Epsilon;
 use heda_train::error::ServeError;
@@ -28,6 +29,23 @@ struct Agreed {
     grant: Grant,
     holdout_permille: u32,
     models: u64,
+    /// All providers, this one among them.
+    circle: Circle,
+    /// Whether the features are ranked by the sum of everybody's scores.
+    summed_scores: bool,
+}
+
+impl Agreed {
+    /// Something of this job that is about to leave.
+    fn leaving(&self, house: &TrainingHouse, kind: Kind, numbers: u64) -> Leaving<'_> {
+        Leaving {
+            kind,
+            circle: &self.circle,
+            numbers,
+            numbers_most: self.grant.lifetime_most,
+            may_single_out: house.policy.limits.rosters_may_single_out,
+        }
+    }
 }
 
 /// One data user in one session.
@@ -175,6 +193,27 @@ impl<'a> Visit<'a> {
         Ok(())
     }
 
+    /// Refuses what the ledger would refuse later, before anything is paid for.
+    fn foresee(&self, agreed: &Agreed, iterations: u64) -> Result<(), LedgerError> {
+        let (house, data_set) = (self.house, &self.house.policy.data_set);
+        let left = agreed.request.iterations.saturating_sub(iterations);
+        // A job that comes back may have had its counts.
+        let counts = match (agreed.holdout_permille, iterations) {
+            (1.., 0) => agreed.models.saturating_mul(COUNTS),
+            _ => 0,
+        };
+        let gradients = left.saturating_mul(agreed.grant.gradient);
+        let numbers = gradients.saturating_add(counts);
+        let scores = agreed.summed_scores.then_some((Kind::Scores, 0));
+        let release = agreed.request.epsilon.map(|_| (Kind::Release, 0));
+        let parts = [Some((Kind::Training, numbers)), scores, release];
+        for (kind, numbers) in parts.into_iter().flatten() {
+            let leaving = agreed.leaving(house, kind, numbers);
+            house.ledger.foresee(&agreed.key, data_set, &leaving)?;
+        }
+        Ok(())
+    }
+
     fn request(&self, proposal: &Proposal) -> Result<JobRequest, JobRefusal> {
         let facts = self.house.data.facts(proposal.holdout_permille);
         let own = self.house.identity.verifying_key();
@@ -255,22 +294,28 @@ impl House for Visit<'_> {
         self.reserve(&key, &request, proposal).map_err(failed)?;
         let iterations = house.ledger.open_job(&key, &terms).map_err(failed)?;
         let ledger = house.ledger.head().map_err(failed)?;
-        tracing::info!(job = key.id, iterations, "job admitted");
-        let admission = Admission {
-            data: Arc::clone(house.data.dataset()),
-            schema: Arc::clone(house.data.schema()),
-            row_seed: house.row_seed(&key)?,
-            minimum_batch: count(house.policy.limits.rows_per_batch_min),
-            minimum_held_out: count(house.policy.limits.held_out_rows_min),
-            ledger: Some(ledger),
-        };
-        self.remember(Agreed {
+        let agreed = Agreed {
+            circle: circle(&request, &house.identity),
+            summed_scores: matches!(proposal.ranking, Ranking::Agreed { .. }),
             key,
             request,
             grant,
             holdout_permille,
             models: proposal.positives.len() as u64,
-        });
+        };
+        let key = &agreed.key;
+        let foreseen = self.foresee(&agreed, iterations);
+        foreseen.map_err(|e| self.ledger_refusal(key, e))?;
+        tracing::info!(job = key.id, iterations, "job admitted");
+        let admission = Admission {
+            data: Arc::clone(house.data.dataset()),
+            schema: Arc::clone(house.data.schema()),
+            row_seed: house.row_seed(key, &agreed.circle)?,
+            minimum_batch: count(house.policy.limits.rows_per_batch_min),
+            minimum_held_out: count(house.policy.limits.held_out_rows_min),
+            ledger: Some(ledger),
+        };
+        self.remember(agreed);
         Ok(admission)
     }
 
@@ -297,12 +342,17 @@ impl House for Visit<'_> {
     ) -> Result<Vec<u8>, Refusal> {
         let house = self.house;
         let agreed = self.agreed()?;
-        let mut request = agreed.request;
+        let mut request = agreed.request.clone();
         let columns = charge.columns().iter().map(|c| c.name.clone());
         request.published = Published::Named(columns.collect());
         request.epsilon = Some(charge.total());
         request.mechanism = charge.mechanism();
         self.judge(&agreed.key, agreed.holdout_permille, &request)?;
+        let leaving = agreed.leaving(house, Kind::Release, 0);
+        let disclosed = house
+            .ledger
+            .disclose(&agreed.key, &house.policy.data_set, &leaving);
+        disclosed.map_err(|e| self.ledger_refusal(&agreed.key, e))?;
         let nothing = || self.refuse(&agreed.key, JobRefusal::PublishesNothing);
         let total = house.policy.limits.epsilon_total.ok_or_else(nothing)?;
         let content = self
@@ -325,9 +375,14 @@ impl House for Visit<'_> {
             per_job: limits.rankings_per_job.get(),
             per_day: limits.iterations_per_day.get(),
         };
-        let counted = house
-            .ledger
-            .count_ranking(&agreed.key, &house.policy.data_set, limits);
+        // One provider's order by itself is no sum.
+        let features = house.data.dataset().features().len() as u64;
+        let scores = agreed.leaving(house, Kind::Scores, features);
+        let scores = agreed.summed_scores.then_some(&scores);
+        let counted =
+            house
+                .ledger
+                .count_ranking(&agreed.key, &house.policy.data_set, limits, scores);
         counted.map_err(|e| self.ledger_refusal(&agreed.key, e))
     }
 
@@ -341,9 +396,11 @@ impl House for Visit<'_> {
             per_job: agreed.grant.iterations_most,
             per_day: house.policy.limits.iterations_per_day.get(),
         };
+        let leaving = agreed.leaving(house, Kind::Training, agreed.grant.gradient);
+        let data_set = &house.policy.data_set;
         let counted = house
             .ledger
-            .count_iteration(&agreed.key, &house.policy.data_set, limits);
+            .count_iteration(&agreed.key, data_set, limits, &leaving);
         counted.map_err(|e| self.ledger_refusal(&agreed.key, e))?;
         house.metrics.iteration_finished();
         Ok(())
@@ -358,10 +415,11 @@ impl House for Visit<'_> {
             per_day: limits.iterations_per_day.get(),
         };
         let data_set = &self.house.policy.data_set;
+        let leaving = agreed.leaving(self.house, Kind::Training, COUNTS);
         let counted = self
             .house
             .ledger
-            .count_evaluation(&agreed.key, data_set, limits);
+            .count_evaluation(&agreed.key, data_set, limits, &leaving);
         counted.map_err(|e| self.ledger_refusal(&agreed.key, e))
     }
 }
@@ -389,6 +447,15 @@ fn terms_of(proposal: &Proposal, data: &str) -> Result<String, JobRefusal> {
         fields.insert("rows".into(), data.into());
     }
     Ok(terms.to_string())
+}
+
+/// Numbers in the counts of an evaluation.
+const COUNTS: u64 = heda_train::histogram::NUMBERS as u64;
+
+/// All providers of a job.
+fn circle(request: &JobRequest, own: &SigningKey) -> Circle {
+    let own = PeerFingerprint::of_identity(&own.verifying_key());
+    request.co_providers.iter().copied().chain([own]).collect()
 }
 
 fn count(limit: NonZeroU64) -> usize {

@@ -68,6 +68,13 @@ pub(super) enum Entry {
         job: String,
         data_set: String,
     },
+    /// Numbers for a data user, and with whom if that is new.
+    Disclosed {
+        peer: String,
+        data_set: String,
+        numbers: u64,
+        circle: Option<String>,
+    },
     /// A release.
     Paid {
         job: String,
@@ -90,6 +97,12 @@ pub(super) struct Totals {
     spent: BTreeMap<String, u64>,
     /// Numbers counted by data set, on all days.
     counted: BTreeMap<String, u64>,
+    /// Numbers that left, by data user and data set.
+    #[serde(default)]
+    disclosed: BTreeMap<String, u64>,
+    /// Jobs whose providers were noted, by data user and data set.
+    #[serde(default)]
+    circles: BTreeMap<String, u64>,
 }
 
 impl Totals {
@@ -99,6 +112,18 @@ impl Totals {
                 self.clone_from(all);
             }
             Entry::Counted { data_set, .. } => add(&mut self.counted, data_set, 1),
+            Entry::Disclosed {
+                peer,
+                data_set,
+                numbers,
+                circle,
+            } => {
+                let who = format!("{peer} {data_set}");
+                add(&mut self.disclosed, &who, *numbers);
+                if circle.is_some() {
+                    add(&mut self.circles, &who, 1);
+                }
+            }
             Entry::Paid {
                 data_set,
                 billionths,
@@ -115,9 +140,14 @@ impl Totals {
     pub(super) fn of_tables(connection: &Connection) -> Result<Self, LedgerError> {
         let spent = "SELECT data_set, sum(billionths) FROM releases GROUP BY data_set";
         let counted = "SELECT data_set, sum(iterations) FROM days GROUP BY data_set";
+        let disclosed = "SELECT peer || ' ' || data_set, numbers FROM disclosed";
+        let circles =
+            "SELECT peer || ' ' || data_set, count(*) FROM circles GROUP BY peer, data_set";
         Ok(Self {
             spent: sums(connection, spent)?,
             counted: sums(connection, counted)?,
+            disclosed: sums(connection, disclosed)?,
+            circles: sums(connection, circles)?,
         })
     }
 }

@@ -1,5 +1,7 @@
 //! What goes wrong with a ledger: refusals by budget and limits, and failures of the store.
 
+use crate::house::policy::circle::CIRCLES_MOST;
+use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::epsilon::Epsilon;
 use rusqlite::ErrorCode;
 use std::path::PathBuf;
@@ -93,6 +95,38 @@ pub enum LedgerError {
     /// accident.
     #[error("job {0} belongs to another data user")]
     Taken(String),
+    /// A job came back with other providers after something had left.
+    #[error(
+        "job {0} has had results with other providers, and what one of them contributed would \
+         follow from both; wait until all of them are back, then resume"
+    )]
+    OtherProviders(String),
+    /// Jobs whose sums can be subtracted.
+    #[error(
+        "with the results that this data user has already, a job with these providers would show \
+         what {0} alone contributes; take part with the same providers as before, or with at \
+         least two more or fewer, or ask the operators for `rosters_may_single_out`"
+    )]
+    SinglesOut(PeerFingerprint),
+    /// Too many different circles to keep track of.
+    #[error(
+        "this data user has trained with {CIRCLES_MOST} different sets of providers, as many as it \
+         may; take one of them"
+    )]
+    TooManyCircles,
+    /// The data user has learned what it may, over all of its jobs.
+    #[error(
+        "this data user has learned {before} numbers of the data set in all of its jobs and would \
+         learn {more} more; {most} are allowed (revealed_per_unknown_lifetime_max)"
+    )]
+    Disclosed {
+        /// In all jobs so far.
+        before: u64,
+        /// Now.
+        more: u64,
+        /// The limit.
+        most: u64,
+    },
     /// A job that was never opened, or has finished.
     #[error("job {0} is not open")]
     NotOpen(String),
@@ -204,6 +238,10 @@ impl LedgerError {
                 | Self::OtherTerms(_)
                 | Self::OtherRelease(_)
                 | Self::Taken(_)
+                | Self::OtherProviders(_)
+                | Self::SinglesOut(_)
+                | Self::TooManyCircles
+                | Self::Disclosed { .. }
                 | Self::NotOpen(_)
                 | Self::JobIterations { .. }
                 | Self::JobEvaluations { .. }

@@ -12,6 +12,7 @@
 mod account;
 mod anchor;
 mod chain;
+mod disclosed;
 mod error;
 mod open;
 mod report;
@@ -21,6 +22,7 @@ mod schema;
 mod tests;
 
 pub use account::{JobBudget, Purchase};
+pub use disclosed::{DisclosedReport, Kind, Leaving};
 pub use error::{LedgerError, Loss};
 pub use open::LedgerPlace;
 pub use report::{
@@ -214,6 +216,7 @@ impl Ledger {
         job: &JobKey,
         data_set: &str,
         limits: IterationLimits,
+        leaving: &Leaving<'_>,
     ) -> Result<u64, LedgerError> {
         self.change(|change| {
             let in_job: Option<u64> = change
@@ -231,6 +234,7 @@ impl Ledger {
                     limit: limits.per_job,
                 });
             }
+            disclosed::disclose(change, job, data_set, leaving)?;
             self.count_in_day(change, Counted::Iteration, job, data_set, limits.per_day)?;
             Ok(in_job)
         })
@@ -244,6 +248,7 @@ impl Ledger {
         job: &JobKey,
         data_set: &str,
         limits: RankingLimits,
+        leaving: Option<&Leaving<'_>>,
     ) -> Result<(), LedgerError> {
         self.change(|change| {
             let count: Option<u64> = change
@@ -259,6 +264,9 @@ impl Ledger {
                 let (job, limit) = (job.id.clone(), limits.per_job);
                 return Err(LedgerError::JobRankings { job, limit });
             }
+            if let Some(leaving) = leaving {
+                disclosed::disclose(change, job, data_set, leaving)?;
+            }
             self.count_in_day(change, Counted::Ranking, job, data_set, limits.per_day)
         })
         .inspect(|()| self.reserved.used(job))
@@ -272,6 +280,7 @@ impl Ledger {
         job: &JobKey,
         data_set: &str,
         limits: EvaluationLimits,
+        leaving: &Leaving<'_>,
     ) -> Result<(), LedgerError> {
         self.change(|change| {
             let count: Option<u64> = change
@@ -287,6 +296,7 @@ impl Ledger {
                 let (job, limit) = (job.id.clone(), limits.per_job);
                 return Err(LedgerError::JobEvaluations { job, limit });
             }
+            disclosed::disclose(change, job, data_set, leaving)?;
             self.count_in_day(change, Counted::Evaluation, job, data_set, limits.per_day)
         })
         .inspect(|()| self.reserved.used(job))

@@ -1,6 +1,7 @@
 //! What the ledger says, for `provider status` and `provider budget`.
 
 use super::account::spent_billionths;
+use super::disclosed::{self, DisclosedReport};
 use super::open::{check_file, check_history, file_error};
 use super::{
     LEDGER_VERSION, Ledger, LedgerError, LedgerPlace, Loss, chain, decimal, latest, schema,
@@ -41,6 +42,8 @@ pub struct BudgetReport {
     pub epsilon_left: String,
     /// What it was spent on, oldest first.
     pub releases: Vec<ReleaseReport>,
+    /// What each data user has learned beside that, over all of its jobs.
+    pub disclosed: Vec<DisclosedReport>,
 }
 
 /// One job.
@@ -94,6 +97,8 @@ pub struct StatusReport {
     pub iterations_today: u64,
     /// Why this ledger was begun, while that entry is kept.
     pub begun: Option<String>,
+    /// What each data user has learned of the data set, over all of its jobs.
+    pub disclosed: Vec<DisclosedReport>,
     /// The latest jobs, newest first.
     pub jobs: Vec<JobReport>,
     /// The latest refusals, newest first.
@@ -216,6 +221,7 @@ fn budget(
         epsilon_spent: decimal(spent),
         epsilon_left: decimal(total.saturating_sub(spent)),
         releases: releases.collect::<Result<_, LedgerError>>()?,
+        disclosed: disclosed::report(connection, data_set)?,
     })
 }
 
@@ -234,6 +240,7 @@ fn status(
         day,
         iterations_today,
         begun: chain::beginning(connection)?,
+        disclosed: disclosed::report(connection, data_set)?,
         jobs: jobs(connection)?,
         refusals: refusals(connection)?,
     })

@@ -4,7 +4,7 @@ use super::LedgerError;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Step i brings a file from version i to version i + 1. Steps are only ever added.
-pub(super) const MIGRATIONS: [&str; 3] = [
+pub(super) const MIGRATIONS: [&str; 4] = [
     "
 CREATE TABLE clock (
     id   INTEGER PRIMARY KEY CHECK (id = 0),
@@ -68,6 +68,23 @@ CREATE TABLE entries (
     at     INTEGER NOT NULL,
     what   TEXT NOT NULL,                    -- JSON
     hash   BLOB NOT NULL                     -- of this entry and all before it
+) STRICT;
+",
+    "
+CREATE TABLE circles (
+    peer     TEXT NOT NULL,                  -- fingerprint of the data user
+    job      TEXT NOT NULL,
+    data_set TEXT NOT NULL,
+    kind     TEXT NOT NULL CHECK (kind IN ('scores', 'release', 'training')),
+    circle   TEXT NOT NULL,                  -- fingerprints of all providers, in order
+    PRIMARY KEY (peer, job, kind)
+) STRICT;
+CREATE INDEX circles_by_peer ON circles (peer, data_set, kind);
+CREATE TABLE disclosed (
+    peer     TEXT NOT NULL,
+    data_set TEXT NOT NULL,
+    numbers  INTEGER NOT NULL CHECK (numbers >= 0),
+    PRIMARY KEY (peer, data_set)
 ) STRICT;
 ",
 ];

@@ -1,6 +1,7 @@
 //! What a provider allows: a pure function of its configuration, the facts about its data and a
 //! request. No clock, no ledger, no network; budgets that change over time are the ledger's.
 
+pub mod circle;
 mod preview;
 mod reason;
 mod request;
@@ -12,7 +13,7 @@ use crate::config::{LimitsConfig, ProviderConfig};
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::trust::PeerIdentity;
 use heda_dp::epsilon::Epsilon;
-use request::{batch_rows, count, well_formed};
+use request::{Count, batch_rows, count, well_formed};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -44,6 +45,10 @@ pub struct Grant {
     pub revealed: u128,
     /// Values of this provider that the data user does not know.
     pub unknowns: u128,
+    /// Numbers in one gradient.
+    pub gradient: u64,
+    /// Numbers that the data user may learn over all of its jobs.
+    pub lifetime_most: u64,
     /// Known providers among the others.
     pub known_co_providers: u64,
 }
@@ -93,8 +98,18 @@ impl Policy {
             batch_rows: batch_rows(facts, request),
             revealed: count.revealed,
             unknowns: count.unknowns,
+            gradient: u64::try_from(count.gradient).unwrap_or(u64::MAX),
+            lifetime_most: self.lifetime_most(&count),
             known_co_providers: self.known_co_providers(request),
         })
+    }
+
+    /// Numbers that a data user may learn over all of its jobs, while so much is unknown to it.
+    fn lifetime_most(&self, count: &Count) -> u64 {
+        let limits = &self.limits;
+        let lifetime = limits.revealed_per_unknown_lifetime_max;
+        let ratio = lifetime.unwrap_or(limits.revealed_per_unknown_max).get();
+        (ratio * count.unknowns as f64) as u64
     }
 
     /// Whether a data user is held to certain columns.

@@ -7,7 +7,14 @@ use std::fmt::Write as _;
 
 impl Policy {
     /// What a request would cost and reveal, for the operator's eyes, allowed or not.
-    pub fn preview(&self, peer: &PeerIdentity, facts: &DataFacts, request: &JobRequest) -> String {
+    /// `learned` numbers are known to the data user from its jobs so far.
+    pub fn preview(
+        &self,
+        peer: &PeerIdentity,
+        facts: &DataFacts,
+        request: &JobRequest,
+        learned: u64,
+    ) -> String {
         let mut text = String::new();
         let count = count(facts, request);
         let verdict = self.evaluate(peer, facts, request);
@@ -41,6 +48,12 @@ impl Policy {
             count.revealed,
             count.unknowns,
             count.ratio()
+        );
+        let _ = writeln!(
+            text,
+            "  over all jobs: {learned} numbers so far, at most {} with this one; {} are allowed",
+            u128::from(learned) + count.revealed,
+            self.lifetime_most(&count)
         );
         let alone = request.co_providers.is_empty();
         let whose = if alone {

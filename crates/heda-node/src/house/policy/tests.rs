@@ -218,6 +218,23 @@ fn nothing_published_costs_nothing() {
 }
 
 #[test]
+fn a_data_user_may_learn_as_much_in_all_jobs_as_in_one_unless_more_is_allowed() {
+    let mut policy = policy();
+    let most = |policy: &Policy| {
+        let grant = policy.evaluate(&peer("user"), &facts(), &request());
+        grant.unwrap().lifetime_most
+    };
+    // Half of 1000 unknown values.
+    assert_eq!(most(&policy), 500);
+    let more = "rows_per_batch_min = 1\niterations_per_job = 100\niterations_per_day = 1000\n\
+         known_co_providers_min = 1\nrevealed_per_unknown_max = 0.5\nepsilon_total = 2\n\
+         revealed_per_unknown_lifetime_max = 1.5";
+    policy.limits = toml::from_str(more).unwrap();
+    assert_eq!(most(&policy), 1500);
+    assert!(!policy.limits.rosters_may_single_out);
+}
+
+#[test]
 fn all_reasons_are_told_at_once() {
     let reasons = refused(|r| {
         r.iterations = 1000;
@@ -229,11 +246,12 @@ fn all_reasons_are_told_at_once() {
 
 #[test]
 fn the_preview_says_what_it_costs_and_reveals() {
-    let text = policy().preview(&peer("user"), &facts(), &request());
+    let text = policy().preview(&peer("user"), &facts(), &request(), 30);
     for part in [
         "epsilon 1.5 in sum",
         "at most 120 numbers",
         "about 1000 unknown",
+        "over all jobs: 30 numbers so far, at most 150 with this one; 500 are allowed",
         "1 of 2 other providers are known",
         "verdict: allowed",
     ] {
@@ -241,7 +259,7 @@ fn the_preview_says_what_it_costs_and_reveals() {
     }
     let mut alone = request();
     alone.co_providers.clear();
-    let text = policy().preview(&peer("user"), &facts(), &alone);
+    let text = policy().preview(&peer("user"), &facts(), &alone, 30);
     assert!(
         text.contains("this provider alone") && text.contains("refused"),
         "{text}"

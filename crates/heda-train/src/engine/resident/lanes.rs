@@ -4,6 +4,7 @@
 //! below. With a = z + r, the first digit of z is a₁ − r₁ − [a₂ < r₂], up to what lies below fifteen
 //! bits: a sign is wrong only for a score within Z·2^−14 of zero.
 
+use crate::histogram::EDGES;
 use heda_learn::resident::Resolution;
 
 /// Bits of the first digit.
@@ -12,10 +13,6 @@ pub(super) const FIRST_BITS: u32 = 7;
 pub(super) const SECOND_BITS: u32 = 8;
 /// Bits of the number of a lane.
 pub(super) const LANE_BITS: u32 = 4;
-/// Edges between the ranges of z. Zero must be among them: it is the decision.
-const EDGES: [f64; 13] = [
-    -7.0, -4.0, -2.5, -1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.5, 4.0, 7.0,
-];
 /// Ranges of z.
 pub(super) const LANES: usize = EDGES.len() + 1;
 

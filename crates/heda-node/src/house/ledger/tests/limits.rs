@@ -8,7 +8,7 @@ fn rankings_are_limited_by_job_and_day_like_everything_that_reveals_a_number() {
     let ledger = bench.with_job("a");
     let count = |id, per_job, per_day| {
         let limits = RankingLimits { per_job, per_day };
-        ledger.count_ranking(&key(id), "ward", limits)
+        ledger.count_ranking(&key(id), "ward", limits, None)
     };
     count("a", 2, 3).unwrap();
     count("a", 2, 3).unwrap();
@@ -24,7 +24,7 @@ fn rankings_are_limited_by_job_and_day_like_everything_that_reveals_a_number() {
             per_job: 2,
             per_day: 3,
         };
-        let refused = ledger.count_ranking(&key(&id), "ward", limits);
+        let refused = ledger.count_ranking(&key(&id), "ward", limits, None);
         assert!(matches!(refused, Err(LedgerError::DayIterations(3))));
     }
     let unknown = count("z", 2, 9);
@@ -59,7 +59,7 @@ fn of_many_jobs_at_once_with_room_for_one_one_finishes() {
     for job in &jobs[..2] {
         ledger.open_job(job, &terms("same")).unwrap();
     }
-    let count = |job: &JobKey| ledger.count_iteration(job, "ward", limits);
+    let count = |job: &JobKey| ledger.count_iteration(job, "ward", limits, &plenty());
     count(&jobs[1]).unwrap();
     count(&jobs[1]).unwrap();
     let third = count(&jobs[1]);
@@ -94,7 +94,9 @@ fn what_a_job_did_not_use_is_free_when_it_ends() {
         .unwrap();
     drop(first);
     for _ in 0..3 {
-        ledger.count_iteration(&key("a"), "ward", limits).unwrap();
+        ledger
+            .count_iteration(&key("a"), "ward", limits, &plenty())
+            .unwrap();
     }
     let other = |need| ledger.reserve(&key("b"), "ward", (need, 0), DAY_LIMIT);
     assert!(matches!(other(3), Err(LedgerError::DayReserved { .. })));
@@ -126,7 +128,7 @@ fn old_records_make_room_and_budgets_keep_theirs() {
         .unwrap();
     ledger.open_job(&key("trained"), &terms("same")).unwrap();
     ledger
-        .count_iteration(&key("trained"), "ward", limits)
+        .count_iteration(&key("trained"), "ward", limits, &plenty())
         .unwrap();
     let _runs = ledger.reserve(&key("runs"), "ward", (1, 0), 100).unwrap();
     ledger.open_job(&key("runs"), &terms("same")).unwrap();

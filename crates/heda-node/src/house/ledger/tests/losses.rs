@@ -140,7 +140,9 @@ fn rows_changed_by_hand_are_noticed() {
             per_day: 5,
         };
         let ledger = spent.bench.ledger();
-        ledger.count_iteration(&key("a"), "ward", limits).unwrap();
+        ledger
+            .count_iteration(&key("a"), "ward", limits, &plenty())
+            .unwrap();
         drop(ledger);
         let connection = Connection::open(spent.bench.path()).unwrap();
         connection.execute(sql, []).unwrap();

@@ -1,10 +1,12 @@
 //! The ledger against a model: what is spent, what is served again, and what a failure leaves.
 
+mod disclosed;
 mod limits;
 mod losses;
 mod processes;
 
 use super::*;
+use crate::house::policy::circle::Circle;
 use crate::system::clock::ManualClock;
 use crate::system::files;
 use heda_dp::account::{Charge, ColumnCharge, Mechanism};
@@ -42,6 +44,20 @@ fn terms(request: &str) -> JobTerms {
         data_set: "ward".into(),
         engine: "resident".into(),
         request: request.into(),
+    }
+}
+
+static ALONE: std::sync::LazyLock<Circle> =
+    std::sync::LazyLock::new(|| Circle::from([peer("provider")]));
+
+/// A gradient of a job without a limit over all jobs.
+fn plenty() -> Leaving<'static> {
+    Leaving {
+        kind: Kind::Training,
+        circle: &ALONE,
+        numbers: 1,
+        numbers_most: u64::MAX,
+        may_single_out: false,
     }
 }
 
@@ -221,7 +237,9 @@ fn a_job_has_begun_when_something_left() {
         per_job: 3,
         per_day: 5,
     };
-    ledger.count_iteration(&key("a"), "ward", limits).unwrap();
+    ledger
+        .count_iteration(&key("a"), "ward", limits, &plenty())
+        .unwrap();
     ledger.finish_job(&key("a")).unwrap();
     assert!(ledger.has_begun_jobs().unwrap());
 }
@@ -235,7 +253,7 @@ fn iterations_are_limited_by_job_and_day() {
         per_job: 3,
         per_day: 5,
     };
-    let count = |id| ledger.count_iteration(&key(id), "ward", limits);
+    let count = |id| ledger.count_iteration(&key(id), "ward", limits, &plenty());
     for n in 1..=3 {
         assert_eq!(count("a").unwrap(), n);
     }
@@ -254,7 +272,7 @@ fn evaluations_are_limited_and_may_be_repeated_after_the_end() {
     let ledger = bench.with_job("a");
     let count = |id, per_job, per_day| {
         let limits = EvaluationLimits { per_job, per_day };
-        ledger.count_evaluation(&key(id), "ward", limits)
+        ledger.count_evaluation(&key(id), "ward", limits, &plenty())
     };
     count("a", 2, 9).unwrap();
     ledger.finish_job(&key("a")).unwrap();
@@ -300,7 +318,7 @@ fn a_clock_that_goes_back_gives_nothing_back() {
         per_job: 100,
         per_day: 1,
     };
-    let count = || ledger.count_iteration(&key("a"), "ward", limits);
+    let count = || ledger.count_iteration(&key("a"), "ward", limits, &plenty());
     count().unwrap();
     bench.clock.set(Timestamp(START.0 - 3 * DAY));
     assert!(matches!(count(), Err(LedgerError::DayIterations(1))));
