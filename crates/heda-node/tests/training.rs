@@ -211,7 +211,7 @@ impl World {
 }
 
 /// The same job with all parties as threads that share memory.
-fn in_process() -> Vec<f64> {
+fn in_process(job: u64) -> Vec<f64> {
     let schema = Arc::new(Bundle::Bcwd.schema(Coding::Natural));
     let randomness = Randomness::seeded(SEED);
     let provider = |(place, name): (usize, &&str)| {
@@ -231,7 +231,7 @@ fn in_process() -> Vec<f64> {
         }
     };
     let providers: Vec<_> = NAMES.iter().enumerate().map(provider).collect();
-    let run = local::run(&spec(1), &providers, &randomness, &mut Quiet, None, false).unwrap();
+    let run = local::run(&spec(job), &providers, &randomness, &mut Quiet, None, false).unwrap();
     run.outcome.fits[0].beta.clone()
 }
 
@@ -242,7 +242,7 @@ fn sockets_train_the_same_model_as_memory_and_the_ledger_knows() {
     let patience = Duration::from_secs(30);
     let job = world.job(1, world.remotes(&daemons), patience);
     let outcome = world.run(job, "one", false).unwrap();
-    assert_eq!(outcome.fits[0].beta, in_process());
+    assert_eq!(outcome.fits[0].beta, in_process(1));
     assert_eq!(world.spent(), [1_000_000_000; 3]);
     drop(daemons);
     for hospital in &world.hospitals {
@@ -311,7 +311,7 @@ fn a_provider_that_restarts_in_the_middle_changes_nothing() {
             drop(receive);
         });
         let outcome = world.run(job, "one", false).unwrap();
-        assert_eq!(outcome.fits[0].beta, in_process());
+        assert_eq!(outcome.fits[0].beta, in_process(1));
     });
     assert_eq!(world.spent(), [1_000_000_000; 3]);
 }
@@ -353,7 +353,7 @@ fn nobody_goes_on_without_a_provider_whose_gradients_have_left() {
     line.lead_to(daemons[2].address);
     let job = world.job(1, remotes, Duration::from_secs(30));
     let outcome = world.run(job, "one", true).unwrap();
-    assert_eq!(outcome.fits[0].beta, in_process());
+    assert_eq!(outcome.fits[0].beta, in_process(1));
     assert_eq!(world.spent(), [1_000_000_000; 3]);
 }
 
@@ -361,8 +361,8 @@ fn nobody_goes_on_without_a_provider_whose_gradients_have_left() {
 fn a_line_cut_in_the_middle_of_messages_changes_nothing() {
     let world = World::new();
     let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
-    // In the agreement, in an encrypted matrix, in tables of two iterations.
-    let line = Proxy::cut_at(daemons[1].address, &[4_000, 150_000, 700_000, 1_200_000]);
+    // In the agreement, in the columns, in symbols and payloads of later iterations.
+    let line = Proxy::cut_at(daemons[1].address, &[4_000, 40_000, 150_000, 300_000]);
     let mut remotes = world.remotes(&daemons);
     remotes[1].address = line.address.to_string();
     let mut job = world.job(1, remotes, Duration::from_secs(60));
@@ -374,7 +374,7 @@ fn a_line_cut_in_the_middle_of_messages_changes_nothing() {
         }
     });
     let outcome = world.run(job, "one", false).unwrap();
-    assert_eq!(outcome.fits[0].beta, in_process());
+    assert_eq!(outcome.fits[0].beta, in_process(1));
     assert!(*losses.lock().unwrap() >= 3, "the line was cut");
     assert_eq!(world.spent(), [1_000_000_000; 3]);
 }
@@ -400,7 +400,7 @@ fn the_others_go_on_when_that_is_wished_and_nothing_has_left() {
     let names: Vec<_> = outcome.providers.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(names, ["b", "c"]);
     // The model is another one: the rows of the lost provider do not count.
-    assert_ne!(outcome.fits[0].beta, in_process());
+    assert_ne!(outcome.fits[0].beta, in_process(1));
     assert_eq!(world.spent(), [0, 1_000_000_000, 1_000_000_000]);
 }
 
@@ -423,9 +423,8 @@ fn two_data_users_train_at_once_without_disturbing_each_other() {
         let threads = [run(ours, "one"), run(theirs, "two")];
         threads.map(|thread| thread.join().unwrap().fits[0].beta.clone())
     });
-    // Seeded alike, so alike: nothing of one job got into the other.
-    assert_eq!(betas[0], in_process());
-    assert_eq!(betas[1], betas[0]);
+    // As if each were alone: nothing of one job got into the other.
+    assert_eq!(betas, [in_process(1), in_process(2)]);
     assert_eq!(world.spent(), [2_000_000_000; 3]);
     for hospital in &world.hospitals {
         let jobs = hospital.ledger().status("biopsies").unwrap().jobs;
