@@ -155,6 +155,7 @@ fn spec(engine: Engine, ranking: Ranking, schema: &Arc<Schema>) -> JobSpec {
         ranking,
         choice: Choice::Best(1),
         spending: Some(Spending::Total("2".parse().expect("a decimal"))),
+        privacy: None,
         key_bits: 2048,
     }
 }

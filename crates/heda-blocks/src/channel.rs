@@ -130,6 +130,10 @@ pub struct Recorded {
     pub body: Vec<u8>,
 }
 
+/// What may lie before a peer's last word: messages of a gradient that was asked for ahead.
+const MESSAGES_ON_THE_WAY: usize = 8;
+const LONGEST_ON_THE_WAY: usize = 1 << 28;
+
 /// A counted, tagged conversation with one peer.
 pub struct Channel {
     wire: Box<dyn Wire>,
@@ -184,9 +188,13 @@ impl Channel {
         total
     }
 
-    /// Sends one message.
+    /// Sends one message. If the peer is gone, the error is why it stopped, if it said so.
     pub fn send(&mut self, tag: u8, body: &[u8]) -> Result<(), ChannelError> {
-        self.wire.send_tagged(tag, body)?;
+        if let Err(error) = self.wire.send_tagged(tag, body) {
+            return Err(self
+                .last_words()
+                .map_or(error.into(), ChannelError::PeerStopped));
+        }
         let counted = self.traffic.entry(self.phase).or_default();
         counted.bytes_sent += body.len() as u64 + 1;
         counted.messages_sent += 1;
@@ -227,6 +235,17 @@ impl Channel {
             });
         }
         Ok(body)
+    }
+
+    /// The peer's reason to stop, behind messages that were on the way before it.
+    fn last_words(&mut self) -> Option<Stop> {
+        for _ in 0..MESSAGES_ON_THE_WAY {
+            let (tag, body) = self.wire.receive_tagged(LONGEST_ON_THE_WAY).ok()?;
+            if tag == Some(TAG_STOP) {
+                return Some(Stop::from_bytes(&body));
+            }
+        }
+        None
     }
 
     /// Gives back the body of a long message after use: in a job the next one is as long, and new

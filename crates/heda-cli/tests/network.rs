@@ -69,6 +69,7 @@ fn in_process() -> Vec<f64> {
         },
         choice: Choice::Best(5),
         spending: Some(Spending::Total("1".parse().unwrap())),
+        privacy: None,
         key_bits: 2048,
     };
     let run = local::run(&spec, &providers, &randomness, &mut Quiet, None, false).unwrap();

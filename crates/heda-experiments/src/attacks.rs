@@ -100,6 +100,7 @@ fn result(targets: usize, recovered: usize, chance: f64, remark: &str) -> Vec<St
 /// A short job of one provider, all features encrypted.
 fn job(engine: Engine, bundle: Bundle, batches: usize, seed: u64) -> LocalJob {
     LocalJob {
+        private: None,
         bundle,
         coding: Coding::Paper,
         providers: 1,

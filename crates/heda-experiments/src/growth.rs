@@ -125,6 +125,7 @@ fn measure(
         // The automatic rule refuses columns of so few rows; how much does not matter here.
         let epsilon = Epsilon::from_billionths(1_000_000_000).map_err(Failure::input)?;
         let job = LocalJob {
+            private: None,
             bundle: Bundle::Adult,
             coding: Coding::Paper,
             providers: 1,

@@ -221,6 +221,7 @@ impl Setting {
     fn job(&self, data: &Dataset, seed: u64) -> LocalJob {
         let split = format!("{} {}", self.bundle.name(), self.repeat);
         LocalJob {
+            private: None,
             bundle: self.bundle,
             coding: self.coding,
             providers: PROVIDERS,

@@ -145,6 +145,7 @@ impl Bench {
                 method: heda_learn::score::Method::KruskalWallis,
             },
             spending: None,
+            privacy: None,
             key_bits: 2048,
         }
     }

@@ -114,6 +114,7 @@ impl House {
         let key = self.identity.signing_key().verifying_key();
         let hex = key.as_bytes().iter().map(|byte| format!("{byte:02x}"));
         Proposal {
+            privacy: None,
             version: PROTOCOL_VERSION,
             job: fresh_job_id(&Randomness::seeded(job)).unwrap(),
             dataset: DATA_SET.into(),
@@ -335,6 +336,7 @@ fn spec(job: u64, encrypt: &[&str]) -> JobSpec {
         ranking: Ranking::Given { features: names() },
         choice: Choice::Named(encrypt),
         spending: None,
+        privacy: None,
         key_bits: 2048,
     }
 }

@@ -148,6 +148,7 @@ fn spec(job: u64) -> JobSpec {
         },
         choice: Choice::Best(5),
         spending: Some(Spending::Total("1".parse().unwrap())),
+        privacy: None,
         key_bits: 2048,
     }
 }

@@ -62,6 +62,7 @@ fn train(engine: Engine, batches: usize, iterations: u32) -> Duration {
         },
         choice: Choice::Best(9),
         spending: None,
+        privacy: None,
         key_bits: 2048,
     };
     let run = local::run(&spec, &houses, &randomness, &mut Quiet, None, false).unwrap();

@@ -13,6 +13,7 @@ use heda_blocks::stop::{Stop, StopCode};
 use heda_crypto::masking::MaskingError;
 use heda_crypto::random::NoRandomness;
 use heda_learn::optimise::OptimiseError;
+use heda_learn::private::PlanError;
 use heda_learn::resident::EncodingError;
 use heda_learn::score::RankingError;
 
@@ -139,6 +140,9 @@ pub enum BadJob {
     /// Columns that do not fit the grid.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
+    /// No noise keeps the promise of a private job.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// The optimiser cannot go on.
     #[error(transparent)]
     Optimiser(#[from] OptimiseError),

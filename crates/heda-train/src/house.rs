@@ -8,6 +8,7 @@ use crate::release::ReleaseError;
 use heda_blocks::stop::StopCode;
 use heda_crypto::random::NoRandomness;
 use heda_dp::account::{Accountant, Charge, Exhausted, Receipt, Spend};
+use heda_dp::gdp::Cost;
 use heda_learn::data::Dataset;
 use heda_learn::schema::Schema;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,17 @@ pub enum Refusal {
     /// The budget does not reach.
     #[error(transparent)]
     Budget(#[from] Exhausted),
+    /// The budget of private jobs does not reach.
+    #[error(
+        "this gradient would take the privacy budget of these rows beyond its end: {spent:.6} of \
+         {limit:.6} are spent; ask the provider for more, or train with what there is"
+    )]
+    PrivacyExhausted {
+        /// Σμ² so far.
+        spent: f64,
+        /// Its limit.
+        limit: f64,
+    },
     /// There is no budget at all.
     #[error("this provider has no budget to publish with; encrypt all features")]
     NoBudget,
@@ -68,6 +80,7 @@ impl Refusal {
             Self::Randomness(_) => StopCode::Failed,
             Self::Rule(_)
             | Self::Budget(_)
+            | Self::PrivacyExhausted { .. }
             | Self::NoBudget
             | Self::AutomaticEpsilon
             | Self::NotAdmitted
@@ -150,6 +163,11 @@ pub trait House: Send + Sync {
     /// Called before anything of an iteration is computed.
     fn begin_iteration(&self, job: JobId, iteration: u32) -> Result<(), Refusal>;
 
+    /// Pays for one gradient of a private job, durably, before anything of it is computed. A gradient
+    /// that is asked for again after a break is another one, with other noise, and is paid for again:
+    /// the same noise over other choices would be no noise.
+    fn pay(&self, job: JobId, iteration: u32, cost: Cost) -> Result<(), Refusal>;
+
     /// Called before anything of an evaluation on held-out rows is computed.
     fn begin_evaluation(&self, job: JobId, class: u32) -> Result<(), Refusal>;
 }
@@ -172,6 +190,8 @@ pub struct Books(Arc<Mutex<Pages>>);
 #[derive(Debug, Default)]
 struct Pages {
     accountant: Option<Accountant>,
+    private: Cost,
+    private_limit: Option<Cost>,
     releases: HashMap<JobId, Vec<u8>>,
 }
 
@@ -179,8 +199,22 @@ impl From<Accountant> for Books {
     fn from(accountant: Accountant) -> Self {
         Self(Arc::new(Mutex::new(Pages {
             accountant: Some(accountant),
-            releases: HashMap::new(),
+            ..Pages::default()
         })))
+    }
+}
+
+impl Books {
+    /// At most so much for private jobs, over all of them.
+    pub fn limit_private(&self, limit: Cost) {
+        let mut pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.private_limit = Some(limit);
+    }
+
+    /// What private jobs have cost.
+    pub fn spent_private(&self) -> Cost {
+        let pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.private
     }
 }
 
@@ -249,6 +283,19 @@ impl House for OpenHouse {
     }
 
     fn begin_iteration(&self, _job: JobId, _iteration: u32) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn pay(&self, _job: JobId, _iteration: u32, cost: Cost) -> Result<(), Refusal> {
+        let mut books = self.books.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let spent = books.private.plus(cost);
+        if let Some(limit) = books.private_limit.filter(|limit| spent > *limit) {
+            return Err(Refusal::PrivacyExhausted {
+                spent: books.private.squared(),
+                limit: limit.squared(),
+            });
+        }
+        books.private = spent;
         Ok(())
     }
 

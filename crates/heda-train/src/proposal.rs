@@ -3,11 +3,15 @@
 use crate::codec::{hex, unhex};
 pub use crate::engine::Engine;
 use heda_dp::epsilon::Epsilon;
+use heda_dp::gaussian::Variance;
+use heda_dp::gdp::Delta;
 use heda_learn::loss::LossKind;
+use heda_learn::private::{PlanError, PrivatePlan, share_of};
 use heda_learn::resident::Resolution;
 use heda_learn::score::Method;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::num::NonZeroU32;
 
 /// Version of everything that data user and provider say to each other, from the greeting of a
 /// connection on. Both sides must have the same.
@@ -104,8 +108,44 @@ pub enum Spending {
     Automatic,
 }
 
+/// What a private job promises, and what its plan is made from. Every party derives the same plan.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Privacy {
+    /// ε of everything that the job reveals.
+    pub epsilon: Epsilon,
+    /// δ beside it.
+    pub delta: Delta,
+    /// About how many training rows all providers have together: sets the number of gradients and the
+    /// length of steps, never the guarantee.
+    pub rows: u64,
+    /// From how many other providers each provider counts noise besides its own; all but one of the
+    /// others if absent, so that one may collude with the data user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<u32>,
+}
+
+impl Privacy {
+    /// The plan for rows of so many columns, the bias among them.
+    ///
+    /// # Errors
+    /// If there is none for these numbers.
+    pub fn plan(&self, width: usize) -> Result<PrivatePlan, PlanError> {
+        PrivatePlan::new(self.rows, width, self.epsilon, self.delta)
+    }
+
+    /// The noise that each of so many providers adds to every number.
+    pub fn share(&self, plan: &PrivatePlan, providers: usize) -> Variance {
+        let providers = u32::try_from(providers).unwrap_or(u32::MAX);
+        let providers = NonZeroU32::new(providers).unwrap_or(NonZeroU32::MIN);
+        let default = providers.get().saturating_sub(2);
+        let trusted = self.trusted.unwrap_or(default);
+        share_of(plan.variance(), providers, trusted)
+    }
+}
+
 /// Random choices of the data user that every party must make alike.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proposal {
     /// [`PROTOCOL_VERSION`] of the data user.
@@ -136,6 +176,9 @@ pub struct Proposal {
     pub spending: Option<Spending>,
     /// Identity keys of all providers of the job, hexadecimal, in order.
     pub identities: Vec<String>,
+    /// The guarantee that is asked for; `None`: sums are exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<Privacy>,
     /// Whether the data user draws reproducible masks, which protect nothing.
     pub seeded: bool,
     /// Key size of engine `paper`.
@@ -156,6 +199,9 @@ pub enum BadProposal {
         /// Ours.
         ours: u32,
     },
+    /// A private job that asks for something that is not private.
+    #[error("a private job must have {0}")]
+    NotPrivate(&'static str),
     /// A number outside what is allowed.
     #[error("{what} is {got}; it must be {allowed}")]
     Range {
@@ -228,6 +274,7 @@ impl Proposal {
                 allowed: "named once",
             });
         }
+        self.check_privacy()?;
         match self.ranking {
             Ranking::Chosen { chooser, .. } if chooser >= self.identities.len() => {
                 Err(BadProposal::Range {
@@ -238,6 +285,37 @@ impl Proposal {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Everything that a private job reveals carries noise; what has none is not asked for.
+    fn check_privacy(&self) -> Result<(), BadProposal> {
+        if self.privacy.is_none() {
+            return Ok(());
+        }
+        let rules = [
+            (self.engine == Engine::Resident, "engine resident"),
+            (
+                self.loss == LossKind::BoundedLogistic,
+                "the loss bounded-logistic",
+            ),
+            (
+                self.resolution == Resolution::PRIVATE,
+                "the resolution of private jobs",
+            ),
+            (self.positives.len() == 1, "two classes"),
+            (self.batches == 1, "all rows in every gradient"),
+            (
+                self.holdout_permille == 0,
+                "no held-out rows: counts of them would carry no noise",
+            ),
+            (
+                matches!(self.ranking, Ranking::Given { .. }),
+                "a given order of the features: scores would carry no noise",
+            ),
+            (self.spending.is_none(), "nothing published"),
+        ];
+        let broken = rules.into_iter().find(|(holds, _)| !holds);
+        broken.map_or(Ok(()), |(_, rule)| Err(BadProposal::NotPrivate(rule)))
     }
 }
 
@@ -288,6 +366,7 @@ pub(crate) mod testing {
                 features: Vec::new(),
             },
             spending: None,
+            privacy: None,
             identities: vec!["00".repeat(32)],
             seeded: false,
             key_bits: 2048,

@@ -61,6 +61,7 @@ impl DataUser {
         let run = local::run(&spec, &houses, randomness, observer, None, false);
         let run = run.map_err(|e| job_failure(&e))?;
         let about = About {
+            privacy: job.privacy(),
             dataset: job.data_set().to_owned(),
             schema: job.schema(),
             engine: job.engine(),

@@ -11,7 +11,7 @@ use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::score::Method;
 use heda_train::job::{Choice, JobSpec};
-use heda_train::proposal::{Engine, JobId, Ranking, Spending};
+use heda_train::proposal::{Engine, JobId, Privacy, Ranking, Spending};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -33,6 +33,7 @@ struct Parts {
     data_set: String,
     schema: Arc<Schema>,
     engine: Engine,
+    privacy: Option<Privacy>,
     resolution: Resolution,
     key_bits: u32,
     loss: LossKind,
@@ -100,6 +101,7 @@ impl Job {
                     tolerance: 1e-4,
                     max_iterations: 50,
                 },
+                privacy: None,
                 resolution: Resolution::default(),
                 holdout_permille: 200,
                 ranking: Ranking::Agreed {
@@ -136,6 +138,11 @@ impl Job {
         self.parts.holdout_permille
     }
 
+    /// What the job promises, if it is private.
+    pub fn privacy(&self) -> Option<&Privacy> {
+        self.parts.privacy.as_ref()
+    }
+
     /// Whether ε is read from the data, which is for public data only.
     pub fn reads_epsilon(&self) -> bool {
         self.parts.spending == Some(Spending::Automatic)
@@ -164,6 +171,7 @@ impl Job {
             ranking: parts.ranking.clone(),
             choice,
             spending: parts.spending.clone(),
+            privacy: parts.privacy,
             key_bits: parts.key_bits,
         };
         match &parts.encrypted {
@@ -261,6 +269,22 @@ impl JobBuilder {
     /// noise if this is not called.
     pub fn resolution(mut self, resolution: Resolution) -> Self {
         self.parts.resolution = resolution;
+        self
+    }
+
+    /// Makes the job private: everything that it reveals keeps to (ε, δ). Loss, steps and grids are
+    /// those of private jobs, no row is held out, no feature is scored and all are encrypted.
+    pub fn private(mut self, privacy: Privacy) -> Self {
+        let columns = self.parts.schema.columns().iter();
+        let features = columns.map(|column| column.name().to_owned()).collect();
+        self.parts.ranking = Ranking::Given { features };
+        self.parts.encrypted = Encrypted::All;
+        self.parts.spending = None;
+        self.parts.engine = Engine::Resident;
+        self.parts.loss = LossKind::BoundedLogistic;
+        self.parts.resolution = Resolution::PRIVATE;
+        self.parts.holdout_permille = 0;
+        self.parts.privacy = Some(privacy);
         self
     }
 

@@ -5,13 +5,15 @@ use crate::job::Job;
 use crate::simulation::{Ran, Simulation};
 use crate::trained::Trained;
 use heda_crypto::random::Randomness;
+use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::Delta;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::optimise::{Method as Optimise, Settings};
 use heda_learn::partition::Goal;
 use heda_learn::score::Method;
 use heda_train::job::Observer;
-use heda_train::proposal::{Engine, Ranking, Spending};
+use heda_train::proposal::{Engine, Privacy, Ranking, Spending};
 use std::sync::Arc;
 
 /// Held-out share of every provider's rows, in thousandths.
@@ -51,6 +53,9 @@ pub struct LocalJob {
     pub rest: Rest,
     /// How to train; what suits engine and rows if absent.
     pub settings: Option<Settings>,
+    /// ε of a private job, with the δ that suits the rows; the rest of the job is then as private jobs
+    /// are.
+    pub private: Option<Epsilon>,
     /// Where everything random comes from.
     pub randomness: Randomness,
 }
@@ -151,6 +156,15 @@ impl LocalJob {
         let builder = match self.goal {
             Some(goal) => builder.encrypt_for(goal, Some(Arc::new(data.clone()))),
             None => builder.encrypt_best(iota),
+        };
+        let builder = match self.private {
+            Some(epsilon) => builder.private(Privacy {
+                epsilon,
+                delta: Delta::default_for(training as u64),
+                rows: training as u64,
+                trusted: None,
+            }),
+            None => builder,
         };
         builder.build().map_err(Failure::input)
     }

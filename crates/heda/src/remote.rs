@@ -83,6 +83,7 @@ impl RemoteJob {
         let outcome = network.run_until_signal(&mut state);
         let outcome = outcome.map_err(|error| give_up(&state, into, &error))?;
         let about = About {
+            privacy: None,
             dataset: config.data_set.to_string(),
             schema,
             engine: job.engine(),

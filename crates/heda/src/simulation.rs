@@ -114,23 +114,53 @@ impl Simulation {
     /// # Errors
     /// If the job cannot be run as asked, fails, or is stopped by the observer.
     pub fn run(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Trained, Failure> {
+        let (data, aside) = self.set_aside(data)?;
         let Ran {
             run,
             training,
-            held_out,
+            mut held_out,
             total_seconds,
-        } = self.run_alone(data, observer, false)?;
+        } = self.run_alone(&data, observer, false)?;
+        held_out.extend(aside);
         let about = About {
             dataset: self.title.clone(),
             schema: self.job.schema(),
             engine: self.job.engine(),
+            privacy: self.job.privacy(),
             seeded: self.randomness.is_seeded(),
             automatic_epsilon: self.job.reads_epsilon(),
             total_seconds,
             busy: run.reports.iter().map(|report| report.busy).collect(),
-            controls: controls(&training, &held_out, &run.outcome.split.encrypted),
+            controls: Controls {
+                private: self.private_accuracy(&run, &held_out),
+                ..controls(&training, &held_out, &run.outcome.split.encrypted)
+            },
         };
         Trained::new(about, self.job.loss(), &run.outcome, Vec::new())
+    }
+
+    /// Rows that a private job does not hold out itself, to count its model on in clear: nobody but
+    /// who may read all rows can do that.
+    fn set_aside(&self, data: &Dataset) -> Result<(Dataset, Option<Dataset>), Failure> {
+        if self.job.privacy().is_none() {
+            return Ok((data.clone(), None));
+        }
+        let mut order: Vec<usize> = (0..data.rows()).collect();
+        let mut rng = self.randomness.fork("rows set aside", 0).map_err(bug)?;
+        shuffle(&mut order, &mut rng);
+        let (aside, rest) = order.split_at(data.rows() / 5);
+        Ok((data.select_rows(rest), Some(data.select_rows(aside))))
+    }
+
+    /// How often a private model is right on the rows that were set aside.
+    fn private_accuracy(&self, run: &LocalRun, held_out: &[Dataset]) -> Option<f64> {
+        self.job.privacy()?;
+        let beta = &run.outcome.fits.first()?.beta;
+        let held_out = joined(held_out)?;
+        let labels = held_out.labels().iter().enumerate();
+        let pairs =
+            labels.map(|(row, &label)| (label, u32::from(score(beta, held_out.row(row)) > 0.0)));
+        Confusion::new(2, pairs).accuracy()
     }
 
     /// The rows that the job trains on and those that it holds out, of all providers together.
@@ -218,6 +248,7 @@ fn controls(training: &[Dataset], held_out: &[Dataset], encrypted: &[usize]) -> 
             _ if kept == all => plain,
             _ => clear_accuracy(&training, &held_out, &kept),
         },
+        private: None,
         majority: counts.majority_accuracy(),
     }
 }

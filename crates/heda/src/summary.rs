@@ -9,7 +9,7 @@ use heda_learn::model::{FeatureUse, Protection};
 use heda_learn::schema::Schema;
 use heda_train::histogram::Histogram;
 use heda_train::job::{ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed};
-use heda_train::proposal::Engine;
+use heda_train::proposal::{Engine, Privacy};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,6 +38,8 @@ pub struct Summary {
     pub cryptosystem: &'static str,
     /// The largest sum over columns that any provider spent; none if nothing was published.
     pub epsilon_total: Option<f64>,
+    /// What a private job promised.
+    pub private: Option<Promise>,
     /// Over all models.
     pub iterations: u32,
     /// Of a model for two classes; several models are told apart in `by_class`.
@@ -81,6 +83,17 @@ pub struct Summary {
     pub model_path: Option<PathBuf>,
     /// Where the page was written.
     pub report_path: Option<PathBuf>,
+}
+
+/// What a private job promised, and how good its model is where that may be known.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Promise {
+    /// ε of everything that the job revealed.
+    pub epsilon: f64,
+    /// δ beside it.
+    pub delta: f64,
+    /// Accuracy on rows that were set aside, counted in clear by whoever may read them.
+    pub accuracy_in_clear: Option<f64>,
 }
 
 /// One class against the rest on held-out rows.
@@ -174,6 +187,8 @@ pub struct Controls {
     pub dropped: Option<f64>,
     /// Accuracy of always naming the most frequent class.
     pub majority: Option<f64>,
+    /// Accuracy of a private model on rows that were set aside.
+    pub private: Option<f64>,
 }
 
 /// What a summary is about, apart from the outcome.
@@ -183,6 +198,8 @@ pub struct About<'a> {
     pub dataset: String,
     /// How gradients were computed.
     pub engine: Engine,
+    /// What the job promised, if it was private.
+    pub privacy: Option<&'a Privacy>,
     /// What encoded the rows.
     pub schema: &'a Schema,
     /// Whether the run can be repeated.
@@ -234,6 +251,11 @@ impl Summary {
                 Engine::Paper => "textbook RSA and Paillier",
             },
             epsilon_total: epsilon_total(outcome),
+            private: about.privacy.map(|privacy| Promise {
+                epsilon: privacy.epsilon.billionths() as f64 / 1e9,
+                delta: privacy.delta.get(),
+                accuracy_in_clear: about.controls.private,
+            }),
             iterations,
             accuracy: only.as_ref().and_then(|only| only.accuracy),
             auc: only.as_ref().and_then(|only| only.auc),

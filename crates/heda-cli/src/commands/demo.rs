@@ -61,6 +61,9 @@ pub(crate) struct Arguments {
     /// Leave the features that are not encrypted out instead of publishing them
     #[arg(long)]
     drop: bool,
+    /// Train privately: epsilon for everything that is revealed, with all features encrypted
+    #[arg(long, value_name = "E", conflicts_with_all = ["iota", "epsilon", "drop"])]
+    private: Option<Epsilon>,
     /// Draw everything from this seed: reproducible, and without protection
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
@@ -115,6 +118,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             Rest::Publish(spending)
         },
         settings: None,
+        private: arguments.private,
         randomness: arguments
             .seed
             .map_or_else(Randomness::from_os, Randomness::seeded),

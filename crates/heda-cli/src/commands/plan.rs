@@ -214,6 +214,7 @@ fn check(
     planned_seconds: f64,
 ) -> Result<Check, Failure> {
     let job = LocalJob {
+        private: None,
         bundle,
         coding: arguments.coding,
         providers: subject.providers,

@@ -27,6 +27,9 @@ pub enum JobRefusal {
     /// There is no budget at all.
     #[error("this provider publishes nothing")]
     PublishesNothing,
+    /// A private job, for which the ledger has no account.
+    #[error("this provider keeps no account for private jobs; simulate such a job in one process")]
+    NoPrivateBudget,
     /// The terms of the job cannot be written down.
     #[error("the terms of the job cannot be written down: {0}")]
     Terms(serde_json::Error),

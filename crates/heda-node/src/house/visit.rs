@@ -14,6 +14,7 @@ use crate::system::unhex;
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use heda_dp::account::{Charge, Mechanism, Receipt};
 use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::Cost;
 use heda_train::error::ServeError;
 use heda_train::house::{Admission, House, Refusal};
 use heda_train::proposal::{JobId, Proposal, Ranking, Spending, Split};
@@ -281,6 +282,9 @@ impl House for Visit<'_> {
             };
             return Err(self.refuse(&key, refusal));
         }
+        if proposal.privacy.is_some() {
+            return Err(self.refuse(&key, JobRefusal::NoPrivateBudget));
+        }
         let request = self.request(proposal).map_err(|e| self.refuse(&key, e))?;
         let holdout_permille = proposal.holdout_permille;
         let grant = self.judge(&key, holdout_permille, &request)?;
@@ -404,6 +408,12 @@ impl House for Visit<'_> {
         counted.map_err(|e| self.ledger_refusal(&agreed.key, e))?;
         house.metrics.iteration_finished();
         Ok(())
+    }
+
+    /// Refused at admission already: the ledger has no account for it yet.
+    fn pay(&self, _job: JobId, _iteration: u32, _cost: Cost) -> Result<(), Refusal> {
+        let agreed = self.agreed()?;
+        Err(self.refuse(&agreed.key, JobRefusal::NoPrivateBudget))
     }
 
     fn begin_evaluation(&self, _job: JobId, _class: u32) -> Result<(), Refusal> {

@@ -332,6 +332,7 @@ mod tests {
             labels: vec![0, 1],
             held_out_grid: Vec::new(),
             held_out_labels: Vec::new(),
+            private: None,
         };
         let columns = Columns::new(&features, &[false, true]);
         let proposal = proposal();

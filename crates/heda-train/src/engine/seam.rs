@@ -13,6 +13,7 @@ use heda_dp::account::Charge;
 use heda_learn::data::Dataset;
 use heda_learn::data::Feature;
 use heda_learn::gradient::{Batch, Gradient};
+use heda_learn::private::{PlanError, PrivatePlan, PrivateRows};
 
 /// What all parties of a job know once the split is agreed on.
 #[derive(Clone, Copy)]
@@ -24,6 +25,19 @@ pub(crate) struct Terms<'a> {
 }
 
 impl Terms<'_> {
+    /// The plan of a private job.
+    pub(crate) fn plan(&self) -> Result<Option<PrivatePlan>, PlanError> {
+        let width = self.columns.width + 1;
+        let privacy = self.proposal.privacy.as_ref();
+        privacy.map(|privacy| privacy.plan(width)).transpose()
+    }
+
+    /// Gradients of the whole job, over all classes.
+    pub(crate) fn gradients(&self) -> Result<u32, PlanError> {
+        let plan = self.plan()?;
+        Ok(plan.map_or(self.proposal.iterations, |plan| plan.gradients()))
+    }
+
     /// Batches an epoch, at least one.
     pub(crate) fn batches(&self) -> usize {
         self.proposal.batches.max(1) as usize
@@ -84,6 +98,8 @@ pub(crate) struct ProviderRows {
     pub(crate) held_out_grid: Vec<u32>,
     /// Class of every held-out row.
     pub(crate) held_out_labels: Vec<u32>,
+    /// Training rows as a private job uses them.
+    pub(crate) private: Option<PrivateRows>,
 }
 
 #[cfg(feature = "paper")]

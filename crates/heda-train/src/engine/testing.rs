@@ -114,11 +114,12 @@ pub(crate) fn spec(loss: LossKind, iota: usize, batches: usize) -> JobSpec {
         },
         choice: Choice::Best(iota),
         spending: Some(Spending::Total("8".parse().unwrap())),
+        privacy: None,
         key_bits: 2048,
     }
 }
 
-fn houses_for(parts: &[Dataset], randomness: &Randomness) -> Vec<LocalProvider> {
+pub(crate) fn houses_for(parts: &[Dataset], randomness: &Randomness) -> Vec<LocalProvider> {
     let parts = Parts::new(parts.to_vec(), randomness).unwrap();
     parts.houses(&schema(), "1000".parse().unwrap())
 }

@@ -19,6 +19,8 @@ use heda_crypto::masking::{MaskSetup, Masks, Origin, Roster};
 use heda_crypto::random::Randomness;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::gradient::Batch;
+use heda_learn::private::{PrivateEncoding, PrivatePlan, PrivateRows};
+use heda_learn::schema::Schema;
 use heda_learn::score::Method;
 
 /// A provider that serves one job over one channel.
@@ -76,14 +78,15 @@ impl Provider<'_> {
         engine.check(&terms, order.part())?;
         // J6
         channel.enter_phase("publish");
-        let rows = self.prepare(channel, &terms, data, &order, &split)?;
+        let rows = self.prepare(channel, &terms, &admission, &order, &split)?;
         // J7, J8
         channel.enter_phase("encrypt");
         let mut session = engine.set_up_provider(channel, &terms, rows, masks, &self.randomness)?;
         // J9 to J11
         channel.enter_phase("train");
         let rows = order.training.len();
-        self.answer_commands(channel, &proposal, session.as_mut(), rows)
+        let plan = terms.plan().map_err(ServeError::defect)?;
+        self.answer_commands(channel, &proposal, plan.as_ref(), session.as_mut(), rows)
     }
 
     fn agree(
@@ -142,6 +145,10 @@ impl Provider<'_> {
             let reason = "it publishes features, but the proposal spends nothing";
             return Err(PeerProblem::message("split", reason).into());
         }
+        if proposal.privacy.is_some() && split.encrypted.len() != admission.data.features().len() {
+            let reason = "a private job encrypts every feature";
+            return Err(PeerProblem::message("split", reason).into());
+        }
         let agreed = self.house.agree_split(proposal.job, &split);
         agreed?;
         Ok((masks, split))
@@ -165,7 +172,7 @@ impl Provider<'_> {
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        data: &Dataset,
+        Admission { data, schema, .. }: &Admission,
         order: &RowOrder,
         split: &Split,
     ) -> Result<ProviderRows, ServeError> {
@@ -178,6 +185,10 @@ impl Provider<'_> {
             labels: training.labels().to_vec(),
             held_out_grid: on_grid(held_out.values(), bits),
             held_out_labels: held_out.labels().to_vec(),
+            private: match terms.proposal.privacy {
+                Some(_) => Some(private_rows(schema, &training)?),
+                None => None,
+            },
             #[cfg(feature = "paper")]
             exact: training,
         };
@@ -228,10 +239,31 @@ impl Provider<'_> {
         Ok(())
     }
 
+    /// Asks the house, and lets it pay for what a private gradient reveals, before anything of it is
+    /// computed.
+    fn begin_iteration(
+        &self,
+        proposal: &Proposal,
+        plan: Option<&PrivatePlan>,
+        iteration: u32,
+    ) -> Result<(), ServeError> {
+        self.house.begin_iteration(proposal.job, iteration)?;
+        let Some(plan) = plan else {
+            return Ok(());
+        };
+        if iteration >= plan.gradients() {
+            let reason = format!("the plan has {} gradients", plan.gradients());
+            return Err(PeerProblem::message("command", reason).into());
+        }
+        let cost = plan.cost_of_gradient();
+        Ok(self.house.pay(proposal.job, iteration, cost)?)
+    }
+
     fn answer_commands(
         &self,
         channel: &mut Channel,
         proposal: &Proposal,
+        plan: Option<&PrivatePlan>,
         engine: &mut dyn ProviderEngine,
         rows: usize,
     ) -> Result<Served, ServeError> {
@@ -246,7 +278,7 @@ impl Provider<'_> {
                     row_bits,
                 } => {
                     let positive = asked.gradient(proposal, iteration, class, batch)?;
-                    self.house.begin_iteration(proposal.job, iteration)?;
+                    self.begin_iteration(proposal, plan, iteration)?;
                     let batch = Batch::new(batch as usize, proposal.batches as usize);
                     let question = GradientQuestion {
                         iteration,
@@ -268,6 +300,12 @@ impl Provider<'_> {
             }
         }
     }
+}
+
+/// Rows in the two forms that a private job uses; whose class is learned does not matter to them.
+fn private_rows(schema: &Schema, training: &Dataset) -> Result<PrivateRows, ServeError> {
+    let rows = PrivateEncoding::new(schema).rows(training, 0);
+    rows.map_err(ServeError::defect)
 }
 
 /// The providers of the job as the proposal names them.

@@ -2,7 +2,9 @@
 
 use crate::error::{BadJob, JobError};
 use crate::histogram::Histogram;
-use crate::proposal::{Engine, JobId, PROTOCOL_VERSION, Proposal, Ranking, Spending, Split};
+use crate::proposal::{
+    Engine, JobId, PROTOCOL_VERSION, Privacy, Proposal, Ranking, Spending, Split,
+};
 use heda_learn::data::Feature;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Optimiser, Settings};
@@ -82,6 +84,8 @@ pub struct JobSpec {
     pub choice: Choice,
     /// What is spent on publishing the others; `None` drops them.
     pub spending: Option<Spending>,
+    /// The guarantee of a private job.
+    pub privacy: Option<Privacy>,
     /// Key size of engine `paper`.
     pub key_bits: u32,
 }
@@ -99,17 +103,25 @@ impl JobSpec {
             positives: self.positives.clone(),
             resolution: self.resolution,
             batches: self.settings.method.batches() as u32,
-            iterations: self
-                .settings
-                .max_iterations
-                .saturating_mul(self.positives.len() as u32),
+            iterations: self.gradients(),
             holdout_permille: self.holdout_permille,
             ranking: self.ranking.clone(),
             spending: self.spending.clone(),
+            privacy: self.privacy,
             identities,
             seeded,
             key_bits: self.key_bits,
         }
+    }
+
+    /// How many gradients the job asks for, over all classes. A plan that is impossible is found by
+    /// whoever makes it.
+    fn gradients(&self) -> u32 {
+        let columns = |feature: Feature| feature.columns.len();
+        let width: usize = self.schema.features().into_iter().map(columns).sum();
+        let plan = self.privacy.and_then(|p| p.plan(width + 1).ok());
+        let each = plan.map_or(self.settings.max_iterations, |plan| plan.gradients());
+        each.saturating_mul(self.positives.len() as u32)
     }
 
     fn feature(&self, name: &str) -> Result<usize, JobError> {

@@ -8,6 +8,7 @@ use crate::engine::{GradientAsk, UserEngine};
 use crate::error::{BadJob, JobError};
 use heda_learn::gradient::Batch;
 use heda_learn::optimise::{Ask, Optimiser, Stop};
+use heda_learn::private::{PrivateEncoding, PrivatePlan};
 
 impl Running<'_> {
     /// Trains every class from where `state` stands; rows have so many columns.
@@ -19,12 +20,16 @@ impl Running<'_> {
     ) -> Result<Vec<ClassFit>, JobError> {
         enter_phase(engine, "train");
         let spec = self.spec;
+        let plan = self.plan(width)?;
+        let settings = plan
+            .as_ref()
+            .map_or(spec.settings.clone(), PrivatePlan::settings);
         let classes = spec.positives.len() as u32;
-        let at_most = spec.settings.max_iterations.saturating_mul(classes);
+        let at_most = settings.max_iterations.saturating_mul(classes);
         let mut fits = Vec::with_capacity(spec.positives.len());
         for (class, &positive) in spec.positives.iter().enumerate() {
             if state.optimisers.len() == class {
-                let fresh = Optimiser::new(spec.settings.clone(), width + 1);
+                let fresh = Optimiser::new(settings.clone(), width + 1);
                 let fresh = fresh.map_err(BadJob::from)?;
                 state.optimisers.push(fresh);
             }
@@ -48,9 +53,13 @@ impl Running<'_> {
                 self.ask_for_the_rest(engine, class as u32, state)?;
             }
             let optimiser = &state.optimisers[class];
+            let beta = optimiser.beta();
             fits.push(ClassFit {
                 positive,
-                beta: optimiser.beta().to_vec(),
+                beta: match plan {
+                    Some(_) => PrivateEncoding::new(&spec.schema).coefficients(beta),
+                    None => beta.to_vec(),
+                },
                 iterations: optimiser.iterations(),
                 stop: optimiser.stopped().unwrap_or(Stop::Iterations),
                 norms,
@@ -60,6 +69,13 @@ impl Running<'_> {
         Ok(fits)
     }
 
+    /// The plan of a private job whose rows have so many columns.
+    fn plan(&self, width: usize) -> Result<Option<PrivatePlan>, BadJob> {
+        let privacy = self.spec.privacy.as_ref();
+        let plan = privacy.map(|privacy| privacy.plan(width + 1));
+        Ok(plan.transpose()?)
+    }
+
     /// Asks on where the training ended, for nothing, until the class has had all its gradients.
     fn ask_for_the_rest(
         &mut self,
@@ -67,6 +83,10 @@ impl Running<'_> {
         class: u32,
         state: &mut Checkpoint,
     ) -> Result<(), JobError> {
+        if self.spec.privacy.is_some() {
+            // The plan's own steps are as many as its gradients.
+            return Ok(());
+        }
         let settings = &self.spec.settings;
         let end = settings.max_iterations.saturating_mul(class + 1);
         let batches = settings.method.batches();

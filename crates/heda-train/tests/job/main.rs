@@ -75,6 +75,7 @@ fn spec(classes: &[&str], settings: Settings) -> JobSpec {
         },
         choice: Choice::Best(1),
         spending: Some(Spending::Total("2".parse().unwrap())),
+        privacy: None,
         key_bits: 2048,
     }
 }

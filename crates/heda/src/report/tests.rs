@@ -44,6 +44,7 @@ fn summary() -> Summary {
         accuracy: Some(0.95),
         auc: Some([0.97, 0.98]),
         by_class: Vec::new(),
+        private: None,
         plain_accuracy: Some(0.96),
         dropped_accuracy: Some(0.9),
         majority_accuracy: Some(0.5),

@@ -1,8 +1,22 @@
 //! The summary in words: who learned what.
 
-use super::Summary;
+use super::{Promise, Summary};
 use crate::knowledge::{Who, learned};
 use heda_train::proposal::Engine;
+
+impl Promise {
+    /// The promise in plain words.
+    fn words(&self) -> String {
+        format!(
+            "Every number that the data user saw carries noise. Whether or not a row had its values, \
+             any result is about equally likely (factor {:.1}, except with probability about {:e}). \
+             That holds whatever the data user sends. It does not stop conclusions about people like \
+             the one in the row.",
+            self.epsilon.exp(),
+            self.delta
+        )
+    }
+}
 
 impl Summary {
     /// Who learned what.
@@ -15,6 +29,9 @@ impl Summary {
             ),
             Engine::Paper => format!("Engine paper leaks. {}", self.engine.leaks().join(" ")),
         };
+        if let Some(promise) = &self.private {
+            return format!("{}\n{providers}", promise.words());
+        }
         let published = match self.epsilon_total {
             Some(epsilon) => format!(
                 "Published columns carry exact noise; in sum over the columns of a row they cost \

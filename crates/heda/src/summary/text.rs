@@ -47,10 +47,24 @@ impl Summary {
             ),
             String::new(),
         ];
+        if let Some(promise) = &self.private {
+            lines.push(format!(
+                "{:<36}epsilon {}, delta {:e}, for every row and all that was revealed",
+                "guaranteed", promise.epsilon, promise.delta
+            ));
+            let share = percent(promise.accuracy_in_clear);
+            lines.push(format!(
+                "{:<36}{share:>9}, counted in clear on rows set aside",
+                "accuracy of the private model"
+            ));
+        }
         let heading = "accuracy on held-out rows";
-        match self.by_class.is_empty() {
-            true => lines.push(format!("{heading:<36}{:>9}", percent(self.accuracy))),
-            false => lines.push(heading.to_owned()),
+        match self.private.is_some() {
+            true => {}
+            false => match self.by_class.is_empty() {
+                true => lines.push(format!("{heading:<36}{:>9}", percent(self.accuracy))),
+                false => lines.push(heading.to_owned()),
+            },
         }
         for result in &self.by_class {
             let name = format!("  {} against the rest", result.class);

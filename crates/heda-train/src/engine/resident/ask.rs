@@ -65,6 +65,8 @@ pub(in super::super) struct ResidentUser {
     open: Vec<usize>,
     /// Gradients of the whole job.
     iterations: u32,
+    /// Whether the bias is a column of the rows.
+    private: bool,
 }
 
 /// What all providers are asked in one iteration.
@@ -134,7 +136,8 @@ impl ResidentUser {
             count_shape,
             encoding,
             open: terms.columns.open.clone(),
-            iterations: terms.proposal.iterations,
+            iterations: terms.gradients().map_err(Impossible::job)?,
+            private: terms.proposal.privacy.is_some(),
         })
     }
 }
@@ -352,7 +355,11 @@ impl UserEngine for ResidentUser {
             row_bits,
             ..self.shape.clone()
         };
-        let weights = Weights::new(ask.beta, &self.encoding, shape.resolution)
+        let mut beta = Zeroizing::new(ask.beta.to_vec());
+        if self.private {
+            beta.insert(0, 0.0);
+        }
+        let weights = Weights::new(&beta, &self.encoding, shape.resolution)
             .map_err(|e| JobError::Bug(e.to_string()))?;
         let command = Command::Gradient {
             iteration: ask.iteration,

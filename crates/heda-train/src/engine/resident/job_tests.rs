@@ -1,21 +1,23 @@
 //! Whole jobs: beside the oracle on integers, and the evaluation beside the clear model.
 
 use crate::engine::testing::{
-    FEATURES, SEED, counted_in_clear, dataset, nearest, run, schema, spec,
+    FEATURES, SEED, counted_in_clear, dataset, houses_for, nearest, run, schema, spec,
 };
-use crate::house::OpenHouse;
+use crate::house::{Books, OpenHouse};
 use crate::job::{JobSpec, Quiet};
 use crate::local::{self, LocalProvider};
-use crate::proposal::Spending;
+use crate::proposal::{Privacy, Ranking, Spending};
 use crate::rows::{
     RowOrder, domain, fresh_row_seed, release_from_bytes, release_to_bytes, to_publish,
 };
 use heda_crypto::random::Randomness;
 use heda_dp::account::{Accountant, Charge, ColumnCharge, Mechanism, Spend};
+use heda_dp::gdp::Delta;
 use heda_dp::{budget, laplace};
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::Optimiser;
+use heda_learn::private::{PrivateEncoding, PrivateSource};
 use heda_learn::resident::{Encoding, GridRows, Position, ResidentSource, Resolution, RowCoins};
 use rand_core::Rng;
 use std::ops::ControlFlow;
@@ -206,4 +208,125 @@ fn setup_sends_no_rows() {
     assert_eq!(small.bytes_sent, large.bytes_sent);
     assert_eq!(small.bytes_received, large.bytes_received);
     assert!(small.bytes_sent + small.bytes_received < 2_000_000);
+}
+
+/// A private job of one provider and of three.
+fn private_spec(rows: u64, epsilon: &str) -> JobSpec {
+    let features = ["x0", "x1", "x2", "kind"].map(String::from).to_vec();
+    JobSpec {
+        loss: LossKind::BoundedLogistic,
+        resolution: Resolution::PRIVATE,
+        holdout_permille: 0,
+        ranking: Ranking::Given { features },
+        spending: None,
+        privacy: Some(Privacy {
+            epsilon: epsilon.parse().unwrap(),
+            delta: Delta::new(1e-5).unwrap(),
+            rows,
+            trusted: None,
+        }),
+        ..spec(LossKind::Logistic, FEATURES, 1)
+    }
+}
+
+fn noise_free_and_private(sizes: &[usize], epsilon: &str) -> (Vec<f64>, Vec<f64>) {
+    let parts = sizes.iter().enumerate();
+    let parts: Vec<Dataset> = parts.map(|(i, &rows)| dataset(rows, i as u64)).collect();
+    let total = sizes.iter().sum::<usize>() as u64;
+    let spec = private_spec(total, epsilon);
+    let got = run(&spec, &parts).outcome.fits[0].beta.clone();
+    // The oracle on the same rows without any noise, and with coins of its own.
+    let privacy = spec.privacy.unwrap();
+    let encoding = PrivateEncoding::new(&schema());
+    let plan = privacy.plan(encoding.width()).unwrap();
+    let rows: Vec<_> = parts.iter().map(|p| encoding.rows(p, 1).unwrap()).collect();
+    let mut rng = Randomness::seeded(5).fork("coins", 0).unwrap();
+    let coins = move |_: Position| RowCoins {
+        mask: rng.next_u32(),
+        coin: rng.next_u32(),
+    };
+    let silence = |_: u32, width: usize| vec![0i64; width];
+    let mut source = PrivateSource::new(&plan, &rows, coins, silence);
+    let mut optimiser = Optimiser::new(plan.settings(), encoding.width()).unwrap();
+    let run = optimiser.run(&mut source, |_| ControlFlow::Continue(()));
+    run.unwrap();
+    (encoding.coefficients(optimiser.beta()), got)
+}
+
+/// With much ε the private job ends where the oracle without noise does, with little it does not:
+/// the noise is there, and nothing else is.
+#[test]
+fn a_private_job_is_the_oracle_and_noise() {
+    let distance = |(a, b): (Vec<f64>, Vec<f64>)| -> f64 {
+        let apart: f64 = a.iter().zip(&b).map(|(a, b)| (a - b).powi(2)).sum();
+        (apart / a.iter().map(|a| a.powi(2)).sum::<f64>()).sqrt()
+    };
+    for sizes in [&[1500][..], &[500, 400, 600]] {
+        let (little, much) = (
+            distance(noise_free_and_private(sizes, "0.05")),
+            distance(noise_free_and_private(sizes, "100")),
+        );
+        assert!(much < 0.15, "{sizes:?}: {much}");
+        assert!(
+            little > 0.3 && little > 3.0 * much,
+            "{sizes:?}: {little} {much}"
+        );
+    }
+}
+
+/// Every gradient is paid for before it is computed; when nothing is left the job ends.
+#[test]
+fn a_private_job_pays_for_every_gradient_and_ends_with_the_budget() {
+    let spec = private_spec(300, "1");
+    let privacy = spec.privacy.unwrap();
+    let plan = privacy
+        .plan(PrivateEncoding::new(&schema()).width())
+        .unwrap();
+    let serve = |gradients: u64| {
+        let books = Books::default();
+        books.limit_private(plan.cost_of_gradient().times(gradients));
+        let seed = zeroize::Zeroizing::new([1; 32]);
+        let house = OpenHouse::new(Arc::new(dataset(300, 1)), schema(), seed, books.clone());
+        let providers = [LocalProvider {
+            name: "clinic".into(),
+            house: Box::new(house),
+        }];
+        let randomness = Randomness::seeded(1);
+        let run = local::run(&spec, &providers, &randomness, &mut Quiet, None, false);
+        (
+            run.map(|_| ()).map_err(|e| e.to_string()),
+            books.spent_private(),
+        )
+    };
+    let (whole, spent) = serve(u64::from(plan.gradients()));
+    assert_eq!(whole, Ok(()));
+    assert_eq!(spent, plan.cost());
+    let (stopped, spent) = serve(5);
+    let words = stopped.unwrap_err();
+    assert!(words.contains("privacy budget"), "{words}");
+    assert_eq!(spent, plan.cost_of_gradient().times(5));
+}
+
+/// What would reveal something without noise is refused before anything is computed.
+#[test]
+fn a_private_job_asks_for_nothing_exact() {
+    let exact: [fn(&mut JobSpec); 4] = [
+        |spec| spec.holdout_permille = 200,
+        |spec| spec.loss = LossKind::Logistic,
+        |spec| spec.resolution = Resolution::default(),
+        |spec| {
+            let method = heda_learn::score::Method::KruskalWallis;
+            spec.ranking = Ranking::Agreed { method };
+        },
+    ];
+    let parts = [dataset(100, 1)];
+    for change in exact {
+        let mut spec = private_spec(100, "1");
+        change(&mut spec);
+        let houses = houses_for(&parts, &Randomness::seeded(SEED));
+        let randomness = Randomness::seeded(SEED);
+        let refused = local::run(&spec, &houses, &randomness, &mut Quiet, None, false);
+        let words = refused.unwrap_err().to_string();
+        assert!(words.contains("a private job must have"), "{words}");
+    }
 }

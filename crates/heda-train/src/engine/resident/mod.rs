@@ -52,11 +52,17 @@ use heda_crypto::bits::MOST_BITS;
 use heda_crypto::masking::Masks;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{FieldBits, MAX_PAD_BYTES, TransferError};
+use heda_dp::gaussian::{self, Variance};
 use heda_learn::data::Feature;
 use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
-use heda_learn::resident::{Encoding, EncodingError, Resolution, ResolutionError};
+use heda_learn::private::{ONE, PAYLOAD_LENGTH, PlanError, SCORE_LENGTH};
+use heda_learn::resident::{
+    Encoding, EncodingError, PayloadColumn, Resolution, ResolutionError, Span,
+};
+use rand_core::CryptoRng;
 use shape::Shape;
+use zeroize::Zeroizing;
 
 /// The engine.
 pub(crate) struct Resident;
@@ -103,6 +109,9 @@ enum Unable {
     /// Columns that do not fit the grid.
     #[error(transparent)]
     Encoding(#[from] EncodingError),
+    /// No noise keeps the promise.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// A derivative of both signs needs more than one bit.
     #[error("code_bits is 1, which only losses of one sign can have; use at least 2 with {loss}")]
     OneBit {
@@ -144,7 +153,23 @@ enum Unable {
 
 /// What the rows of a job hold: all parties derive the same from the proposal.
 fn encoding(terms: &Terms<'_>) -> Result<Encoding, EncodingError> {
-    Encoding::of_features(terms.features, terms.proposal.resolution.value_bits())
+    let value_bits = terms.proposal.resolution.value_bits();
+    if terms.proposal.privacy.is_none() {
+        return Encoding::of_features(terms.features, value_bits);
+    }
+    // The bias is a column like the others, in values and in the payload.
+    let width = terms.columns.width + 1;
+    let span = Span::Between {
+        low: -SCORE_LENGTH,
+        high: SCORE_LENGTH,
+    };
+    let payload = PayloadColumn {
+        largest: PAYLOAD_LENGTH.unsigned_abs(),
+        unit: 1.0 / f64::from(ONE),
+    };
+    Encoding::new(value_bits, [(width, span)])?
+        .with_number_norm(SCORE_LENGTH.unsigned_abs())
+        .with_payload(vec![payload; width])
 }
 
 /// The field of the training's transfers: indices must fit.
@@ -155,9 +180,52 @@ fn training_field(resolution: Resolution) -> Result<FieldBits, TransferError> {
 /// What both sides know for gradients.
 fn training_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> {
     let resolution = terms.proposal.resolution;
-    let hidden = terms.columns.hidden.clone();
     let field = training_field(resolution)?;
-    Ok(Shape::new(encoding, resolution, hidden, field))
+    let Some(noise) = noise(terms)? else {
+        let hidden = terms.columns.hidden.clone();
+        return Ok(Shape::new(encoding, resolution, hidden, field));
+    };
+    let hidden = (0..encoding.width()).collect();
+    Ok(Shape {
+        noise_bits: noise.bits(),
+        ..Shape::new(encoding, resolution, hidden, field)
+    })
+}
+
+/// The noise of a private job.
+#[derive(Debug, Clone, PartialEq)]
+struct Noise {
+    /// What each provider adds to every number.
+    share: Variance,
+    providers: u64,
+    /// Tells plans apart: providers that have another one do not share masks.
+    digest: String,
+}
+
+impl Noise {
+    /// Bits of the noise of all providers together, but for a chance below 2^-180 a number.
+    fn bits(&self) -> u32 {
+        let deviation = (self.share.get() as f64 * self.providers as f64).sqrt();
+        (16.0 * deviation).log2().ceil() as u32
+    }
+
+    fn draw(&self, count: usize, rng: &mut impl CryptoRng) -> Zeroizing<Vec<u64>> {
+        let one = |_| gaussian::sample(self.share, rng) as u64;
+        Zeroizing::new((0..count).map(one).collect())
+    }
+}
+
+fn noise(terms: &Terms<'_>) -> Result<Option<Noise>, PlanError> {
+    let (Some(privacy), Some(plan)) = (&terms.proposal.privacy, terms.plan()?) else {
+        return Ok(None);
+    };
+    let providers = terms.proposal.identities.len();
+    let share = privacy.share(&plan, providers);
+    Ok(Some(Noise {
+        share,
+        providers: providers as u64,
+        digest: format!("{share} {} {}", plan.variance(), plan.gradients()),
+    }))
 }
 
 /// What both sides know for the evaluation: nothing of a held-out row is published.
@@ -171,7 +239,7 @@ fn count_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> 
         training.bound_bits(),
     )?;
     let field = FieldBits::new(COUNT_FIELD_BITS)?;
-    let hidden = (0..terms.columns.width).collect();
+    let hidden = (0..encoding.width()).collect();
     Ok(Shape {
         row_bits: COUNT_BITS,
         tables: 2,

@@ -1,5 +1,6 @@
 //! A provider's rows as the engine uses them.
 
+use heda_learn::private::PrivateRows;
 use heda_learn::resident::{ColumnKind, Encoding, plain_payload};
 use std::ops::Range;
 use zeroize::Zeroizing;
@@ -20,6 +21,14 @@ impl Rows {
     pub(super) fn plain(encoding: &Encoding, grid: Vec<i32>, labels: Vec<u32>) -> Self {
         let payload = plain_payload(encoding, &grid);
         Self::new(encoding, grid, payload, labels)
+    }
+
+    /// Rows as a private job uses them: the bias is a column like the others.
+    pub(super) fn of_private(encoding: &Encoding, rows: &PrivateRows, labels: Vec<u32>) -> Self {
+        let all = 0..rows.rows();
+        let values = all.clone().flat_map(|row| rows.score(row).iter().copied());
+        let payload = all.flat_map(|row| rows.payload(row).iter().copied());
+        Self::new(encoding, values.collect(), payload.collect(), labels)
     }
 
     /// From values on the grid and a payload, row by row.

@@ -5,7 +5,7 @@ use super::evaluate;
 use super::provider::{ProviderAnswered, ProviderReady, ProviderSession, ProviderSum};
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers, blocks};
-use super::{AHEAD_BLOCKS, count_shape, encoding, tag, training_shape};
+use super::{AHEAD_BLOCKS, Noise, count_shape, encoding, noise, tag, training_shape};
 use crate::engine::{GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError};
 use heda_blocks::channel::Channel;
@@ -35,6 +35,7 @@ pub(in super::super) struct ResidentProvider {
     held_out: Rows,
     /// Gradients of the whole job.
     iterations: u32,
+    noise: Option<Noise>,
     randomness: Randomness,
     /// Made ahead: the first blocks of the batch that comes next if nothing changes.
     ready: Option<(Batch, VecDeque<ProviderReady>)>,
@@ -87,11 +88,15 @@ impl ResidentProvider {
             counting,
             masks,
             table: CodeTable::new(terms.proposal.loss, shape.resolution),
-            rows: own_rows(rows.grid, rows.labels),
+            rows: match rows.private {
+                Some(private) => Rows::of_private(&encoding, &private, rows.labels),
+                None => own_rows(rows.grid, rows.labels),
+            },
             held_out: own_rows(rows.held_out_grid, rows.held_out_labels),
             shape,
             count_shape,
-            iterations: terms.proposal.iterations,
+            iterations: terms.gradients().map_err(ServeError::defect)?,
+            noise: noise(terms).map_err(ServeError::defect)?,
             randomness: randomness.clone(),
             ready: None,
         })
@@ -191,9 +196,17 @@ impl ProviderEngine for ResidentProvider {
             let payload = answered.pay(&shape, &self.table, batch, &choices, &mut sum)?;
             channel.send(tag::PAYLOAD, &payload)?;
         }
+        let mut purpose = GRADIENT_MASK.to_owned();
+        if let Some(noise) = &self.noise {
+            let mut rng = self
+                .randomness
+                .fork("resident noise", ask.iteration.into())?;
+            sum.add(&noise.draw(sum.width(), &mut rng));
+            purpose.push_str(&noise.digest);
+        }
         let masks = self
             .masks
-            .stream(GRADIENT_MASK, ask.iteration.into(), sum.width())
+            .stream(&purpose, ask.iteration.into(), sum.width())
             .map_err(ServeError::defect)?;
         channel.send(tag::SUM, &sum.close(&shape, &masks))?;
         let iteration = ask.iteration + 1;

@@ -23,6 +23,8 @@ pub(super) struct Shape {
     pub(super) kinds: Vec<ColumnKind>,
     /// The largest payload of a row, bias first.
     pub(super) largest: Vec<u32>,
+    /// Noise in a sum has fewer bits; nought without noise.
+    pub(super) noise_bits: u32,
     /// Columns that the data user does not know.
     pub(super) hidden: Vec<usize>,
     /// All providers together have fewer than 2^`row_bits` rows in a batch.
@@ -67,6 +69,7 @@ impl Shape {
             resolution,
             kinds: encoding.kinds(),
             largest: payload.map(|column| column.largest).collect(),
+            noise_bits: 0,
             hidden,
             row_bits: 0,
             tables: 1,
@@ -115,7 +118,13 @@ impl Shape {
     pub(super) fn sum_bits(&self) -> Vec<u32> {
         // A weight is below 2^b and there are fewer than 2^row_bits of them; one bit for the sign.
         let count = self.row_bits + self.resolution.code_bits() + 1;
-        let column = |largest: &u32| count + largest.next_power_of_two().trailing_zeros();
+        let column = |largest: &u32| {
+            let exact = count + largest.next_power_of_two().trailing_zeros();
+            match self.noise_bits {
+                0 => exact,
+                noise => exact.max(noise + 1) + 1,
+            }
+        };
         self.largest.iter().map(column).collect()
     }
 
