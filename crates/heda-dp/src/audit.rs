@@ -12,6 +12,10 @@
 //! most exp(−n·KL(p̂‖p)) (Chernoff), and alike for p > p̂. Each of the two bounds gets half of the
 //! error that the confidence allows, split again over the two directions that are tried.
 
+mod gaussian;
+
+pub use gaussian::{GaussianFinding, audit_gaussian};
+
 use crate::epsilon::Epsilon;
 use std::fmt;
 

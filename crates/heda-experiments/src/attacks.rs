@@ -1,6 +1,7 @@
 //! Attacks on transcripts of real runs of engine `paper`. Engine `resident` sends no ciphertext that
 //! could be compared; what cheats can do to it is in its tests.
 
+use super::private_attacks::subtraction;
 use super::sheet::{Sheet, SheetLayout};
 use super::training::KEY_BITS;
 use super::{Options, data_set};
@@ -80,6 +81,11 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
             one_row_job(engine, &data, seed)
         })?;
     }
+    let data = data_set(Bundle::Bcwd, Coding::Natural, None, seed)?;
+    for (against, noisy) in [("no noise", false), ("private training", true)] {
+        let key = key("difference of two jobs", against, "bcwd", data.rows());
+        sheet.complete(seed, &key, || subtraction(&data, noisy, seed))?;
+    }
     Ok(())
 }
 
@@ -88,7 +94,7 @@ fn key(attack: &str, against: &str, dataset: &str, rows: usize) -> [String; 4] {
 }
 
 /// How many of how many, what blind guessing finds, and a remark.
-fn result(targets: usize, recovered: usize, chance: f64, remark: &str) -> Vec<String> {
+pub(super) fn result(targets: usize, recovered: usize, chance: f64, remark: &str) -> Vec<String> {
     vec![
         targets.to_string(),
         recovered.to_string(),

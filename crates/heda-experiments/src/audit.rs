@@ -2,9 +2,9 @@
 //! bound on ε at a stated confidence from how often outcomes differ. A claim below the bound is
 //! refuted; a claim above it is not proven.
 
-use super::Options;
 use super::release::pay;
 use super::sheet::{Sheet, SheetLayout};
+use super::{Options, private_audit};
 use heda::failure::{Failure, Kind};
 use heda_crypto::random::Randomness;
 use heda_dp::account::Mechanism;
@@ -12,6 +12,7 @@ use heda_dp::audit::{Audit, Finding, World};
 use heda_dp::centroid::Reference;
 use heda_dp::column::ColumnSpec;
 use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::Delta;
 use heda_dp::points::Points;
 use heda_dp::{ima, laplace};
 use rand_core::CryptoRng;
@@ -98,27 +99,48 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let mut sheet = Sheet::open(&options.out, &LAYOUT)?;
     for case in &CASES {
         for claim in CLAIMS {
-            let key = [
-                case.mechanism.to_string(),
-                case.words.to_owned(),
-                claim.to_owned(),
-                runs.to_string(),
-            ];
+            let key = key(&case.mechanism.to_string(), case.words, claim, runs);
             sheet.complete(options.seed, &key, || {
                 let randomness = Randomness::seeded(options.seed);
                 let mut rng = randomness.fork(&key.join(" "), 0).map_err(bug)?;
                 let finding = case
                     .kind
                     .audit(claim.parse().map_err(bug)?, runs, &mut rng)?;
-                Ok(vec![
-                    format!("{:.4}", finding.at_least),
-                    finding.confidence.to_string(),
-                    finding.is_refuted().to_string(),
-                ])
+                Ok(cells(finding.at_least, finding.is_refuted()))
+            })?;
+        }
+    }
+    whole_trainings(options, &mut sheet, runs)
+}
+
+/// Audits private trainings. What the runs prove of μ is shown as the ε of the same δ.
+fn whole_trainings(options: &Options, sheet: &mut Sheet, runs: usize) -> Result<(), Failure> {
+    let randomness = Randomness::seeded(options.seed);
+    for case in private_audit::CASES {
+        for claim in CLAIMS {
+            let key = key("private training", case.words, claim, runs);
+            sheet.complete(options.seed, &key, || {
+                let claimed = claim.parse().map_err(bug)?;
+                let finding = case.audit(claimed, runs, CONFIDENCE, &randomness)?;
+                let delta = Delta::new(private_audit::DELTA).map_err(bug)?;
+                let proven = finding.cost_at_least().epsilon(delta).map_err(bug)?;
+                Ok(cells(proven.to_f64(), finding.is_refuted()))
             })?;
         }
     }
     Ok(())
+}
+
+fn key(mechanism: &str, words: &str, claim: &str, runs: usize) -> [String; 4] {
+    [mechanism, words, claim, &runs.to_string()].map(str::to_owned)
+}
+
+fn cells(at_least: f64, refuted: bool) -> Vec<String> {
+    vec![
+        format!("{at_least:.4}"),
+        CONFIDENCE.to_string(),
+        refuted.to_string(),
+    ]
 }
 
 impl Kindred {

@@ -11,6 +11,9 @@ mod features;
 mod growth;
 mod plot;
 mod printed;
+mod private;
+mod private_attacks;
+mod private_audit;
 mod rate;
 mod release;
 mod sheet;
@@ -49,6 +52,8 @@ pub enum Experiment {
     Attacks(Options),
     /// Claimed epsilons against what an audit can refute
     Audit(Options),
+    /// Accuracy of training under differential privacy, over epsilon
+    Private(private::Arguments),
     /// Everything
     All(Options),
     /// Draw all pictures and write the page of results, from the files alone
@@ -79,6 +84,7 @@ pub struct Options {
 pub fn run(experiment: &Experiment) -> Result<String, Failure> {
     let options = match experiment {
         Experiment::Document(arguments) => return document::run(arguments),
+        Experiment::Private(arguments) => &arguments.options,
         Experiment::Sse(options)
         | Experiment::Linkage(options)
         | Experiment::Features(options)
@@ -100,6 +106,7 @@ pub fn run(experiment: &Experiment) -> Result<String, Failure> {
         Experiment::Rate(_) => rate::run(options)?,
         Experiment::Attacks(_) => attacks::run(options)?,
         Experiment::Audit(_) => audit::run(options)?,
+        Experiment::Private(arguments) => private::run(arguments)?,
         _ => all(options)?,
     }
     Ok(format!("written: {}", options.out.display()))

@@ -187,8 +187,9 @@ pub(super) fn audited(rows: &Rows<'_>, _folder: &str) -> String {
         "\n## Audit of claimed ε\n{}\n\
          Each line compares {} releases of two neighbouring tables at confidence {}. Noise of half \
          the scale is a control that must be refuted. IMA is refuted where rows can be linked, as \
-         in mixed training: the clusters themselves are published. A claim that is not refuted is \
-         not thereby proven.\n",
+         in mixed training: the clusters themselves are published. Private trainings are whole ones \
+         in the integer oracle, with every row but one known and that one where it does most harm; \
+         their ε goes with δ = 10⁻⁵. A claim that is not refuted is not thereby proven.\n",
         table(&head, &body),
         rows.distinct("runs").join(" or "),
         rows.distinct("confidence").join(" or "),
