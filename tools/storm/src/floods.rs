@@ -18,8 +18,10 @@ use tokio_rustls::TlsConnector;
 const MEMORY: &str = "attacks during which the daemon's memory was watched";
 /// More than its working set, in kilobytes.
 const MOST_ABOVE: u64 = 100 << 10;
-/// Of the daemon's memory before, ten seconds later; and what noise is allowed.
+/// Of the daemon's memory before, ten seconds later, and kilobytes that the system's allocator may
+/// keep beside: a daemon without work is so small that its arenas count.
 const LATER_PERCENT: u64 = 110;
+const ALLOCATOR: u64 = 8 << 10;
 
 /// A way to be a nuisance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +41,8 @@ pub(crate) enum Attack {
 impl Attack {
     pub(crate) const ALL: [Self; 5] = [
         Self::SmallFrames,
-        Self::LongFrames,
         Self::Idle,
+        Self::LongFrames,
         Self::Strangers,
         Self::Proposals,
     ];
@@ -177,14 +179,14 @@ impl Attackers {
     }
 }
 
-/// Memory of a daemon under every attack.
+/// Memory of a daemon under the first so many attacks, each for so many seconds.
 pub(crate) fn memory(
     world: &World,
     attackers: &Attackers,
-    seconds: u64,
+    (attacks, seconds): (usize, u64),
     tally: &mut Tally,
 ) -> Result<(), Trouble> {
-    for attack in Attack::ALL {
+    for attack in Attack::ALL.into_iter().take(attacks) {
         let daemon = world.serve_well(2)?;
         let port = world.port(2);
         // A job first, and the attack itself for a moment: what it needs once is its working set.
@@ -205,9 +207,11 @@ pub(crate) fn memory(
         tally.expect(MEMORY, peak <= before + MOST_ABOVE, || {
             format!("{name}: {before} kB before, {peak} kB during")
         });
-        tally.expect(MEMORY, after <= before * LATER_PERCENT / 100, || {
-            format!("{name}: {before} kB before, {after} kB ten seconds after")
-        });
+        tally.expect(
+            MEMORY,
+            after <= before * LATER_PERCENT / 100 + ALLOCATOR,
+            || format!("{name}: {before} kB before, {after} kB ten seconds after"),
+        );
         tally.measures.push(format!(
             "| {name} | {made} | {:.1} | {:.1} | {:.1} |",
             before as f64 / 1024.0,

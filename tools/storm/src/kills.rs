@@ -134,7 +134,7 @@ impl Course {
         let seed = self.next_job()?;
         let mut run = self.world.train(seed, &[])?;
         for _ in 0..most {
-            std::thread::sleep(chance.pause(900));
+            std::thread::sleep(chance.pause(500));
             if run.ended()?.is_some() {
                 break;
             }

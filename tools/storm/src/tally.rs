@@ -40,6 +40,16 @@ impl Tally {
         self.events.entry(kind).or_default().0 += many;
     }
 
+    /// Takes over what another part of the storm has counted.
+    pub(crate) fn absorb(&mut self, other: Self) {
+        for (kind, (count, failures)) in other.events {
+            let mine = self.events.entry(kind).or_default();
+            mine.0 += count;
+            mine.1.extend(failures);
+        }
+        self.measures.extend(other.measures);
+    }
+
     /// One event went wrong.
     pub(crate) fn fail(&mut self, kind: &'static str, words: String) {
         eprintln!("FAILED {kind}: {words}");
