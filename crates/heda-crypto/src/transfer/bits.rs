@@ -10,6 +10,7 @@
 use super::extension::{Chooser, Rows, Sender};
 use super::field::{FieldBits, Multiples};
 use super::hash::Values;
+use super::part::{Part, parts};
 use super::request::{Request, Shape};
 use super::{MAX_PAD_BYTES, TransferError, expect_count, expect_length};
 use std::fmt;
@@ -104,86 +105,60 @@ fn words(row: u128, count: usize) -> impl Iterator<Item = u128> {
 }
 
 /// The chooser's side of random transfers that are not yet used.
-pub struct RandomBits {
-    choices: Arc<Zeroizing<Vec<u8>>>,
+pub struct RandomBits(Part<RandomChoices>);
+
+struct RandomChoices {
+    choices: Zeroizing<Vec<u8>>,
     rows: Arc<Rows>,
-    range: Range<usize>,
-}
-
-impl RandomBits {
-    /// How many transfers there are.
-    pub fn count(&self) -> usize {
-        self.range.len()
-    }
-
-    /// The first `count` transfers, and the others.
-    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
-        let (first, second) = split_range(&self.range, count)?;
-        let (choices, rows) = (self.choices.clone(), self.rows.clone());
-        let first = Self {
-            range: first,
-            choices,
-            rows,
-        };
-        Ok((
-            first,
-            Self {
-                range: second,
-                ..self
-            },
-        ))
-    }
-
-    /// Step 11: from the random choices to the wanted ones.
-    pub fn correct(self, wanted: &[bool]) -> Result<(BitCorrections, ChosenBits), TransferError> {
-        expect_count("the list of choices", wanted.len(), self.count())?;
-        let wanted = Zeroizing::new(wanted.iter().map(|w| u8::from(*w)).collect::<Vec<u8>>());
-        let random = &self.choices[self.range.clone()];
-        let corrections = wanted.iter().zip(random).map(|(w, r)| w ^ r).collect();
-        let (rows, range) = (self.rows, self.range);
-        Ok((
-            BitCorrections(corrections),
-            ChosenBits {
-                wanted,
-                rows,
-                range,
-            },
-        ))
-    }
 }
 
 /// The chooser's side of transfers with the wanted choices.
-pub struct ChosenBits {
-    pub(super) wanted: Zeroizing<Vec<u8>>,
+pub struct ChosenBits(Part<WantedChoices>);
+
+struct WantedChoices {
+    /// Of the transfers from `first` on.
+    wanted: Zeroizing<Vec<u8>>,
+    first: usize,
     rows: Arc<Rows>,
-    range: Range<usize>,
+}
+
+/// The sender's side of random transfers that are not yet used.
+pub struct BitKeys(Part<Keys>);
+
+struct Keys {
+    rows: Rows,
+    multiples: Arc<Multiples>,
+}
+
+parts!(RandomBits, ChosenBits, BitKeys);
+
+impl RandomBits {
+    /// Step 11: from the random choices to the wanted ones.
+    pub fn correct(self, wanted: &[bool]) -> Result<(BitCorrections, ChosenBits), TransferError> {
+        expect_count("the list of choices", wanted.len(), self.count())?;
+        let Part { shared, range } = self.0;
+        let wanted = Zeroizing::new(wanted.iter().map(|w| u8::from(*w)).collect::<Vec<u8>>());
+        let random = &shared.choices[range.clone()];
+        let corrections = wanted.iter().zip(random).map(|(w, r)| w ^ r).collect();
+        let chosen = WantedChoices {
+            wanted,
+            first: range.start,
+            rows: Arc::clone(&shared.rows),
+        };
+        let shared = Arc::new(chosen);
+        Ok((
+            BitCorrections(corrections),
+            ChosenBits(Part { shared, range }),
+        ))
+    }
 }
 
 impl ChosenBits {
-    /// How many transfers there are.
-    pub fn count(&self) -> usize {
-        self.range.len()
-    }
-
-    /// The first `count` transfers, and the others.
-    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
-        let (first, second) = split_range(&self.range, count)?;
-        let (low, high) = self.wanted.split_at(count);
-        let [low, high] = [low, high].map(|part| Zeroizing::new(part.to_vec()));
-        let rows = self.rows.clone();
-        let first = Self {
-            wanted: low,
-            rows,
-            range: first,
-        };
-        Ok((
-            first,
-            Self {
-                wanted: high,
-                rows: self.rows,
-                range: second,
-            },
-        ))
+    /// The choices, one a transfer.
+    pub(super) fn wanted(&self) -> Zeroizing<Vec<u8>> {
+        let Part { shared, range } = &self.0;
+        let range = range.start - shared.first..range.end - shared.first;
+        Zeroizing::new(shared.wanted[range].to_vec())
     }
 
     /// Step 13: the pad of the choice in every transfer, `pad_bytes` long.
@@ -195,11 +170,11 @@ impl ChosenBits {
         let count = pad_words(pad_bytes)?;
         let mut values = Values::new(count);
         let mut pad = Zeroizing::new(vec![0; count * 16]);
-        for (number, row) in self.range.enumerate() {
-            values.set(words(self.rows.words[row], count));
-            self.rows
-                .hash
-                .many(self.rows.first + row as u64, &mut values);
+        let Part { shared, range } = self.0;
+        let rows = &shared.rows;
+        for (number, row) in range.enumerate() {
+            values.set(words(rows.words[row], count));
+            rows.hash.many(rows.first + row as u64, &mut values);
             values.bytes(&mut pad);
             each(number, &pad[..pad_bytes]);
         }
@@ -207,37 +182,7 @@ impl ChosenBits {
     }
 }
 
-/// The sender's side of random transfers that are not yet used.
-pub struct BitKeys {
-    rows: Arc<Rows>,
-    multiples: Arc<Multiples>,
-    range: Range<usize>,
-}
-
 impl BitKeys {
-    /// How many transfers there are.
-    pub fn count(&self) -> usize {
-        self.range.len()
-    }
-
-    /// The first `count` transfers, and the others.
-    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
-        let (first, second) = split_range(&self.range, count)?;
-        let (rows, multiples) = (self.rows.clone(), self.multiples.clone());
-        let first = Self {
-            rows,
-            multiples,
-            range: first,
-        };
-        Ok((
-            first,
-            Self {
-                range: second,
-                ..self
-            },
-        ))
-    }
-
     /// Step 12: in every transfer the pads for choice `false` and `true`, `pad_bytes` long.
     pub fn pads(
         self,
@@ -247,42 +192,24 @@ impl BitKeys {
     ) -> Result<(), TransferError> {
         expect_count("the list of corrections", corrections.0.len(), self.count())?;
         let count = pad_words(pad_bytes)?;
-        let delta = self.multiples.rows()[1];
+        let Part { shared, range } = self.0;
+        let Keys { rows, multiples } = shared.as_ref();
+        let delta = multiples.rows()[1];
         let mut values = Values::new(2 * count);
         let mut pads = Zeroizing::new(vec![0; 2 * count * 16]);
-        for ((number, row), correction) in self.range.enumerate().zip(&corrections.0) {
+        for ((number, row), correction) in range.enumerate().zip(&corrections.0) {
             let (zero, one) = match correction {
-                0 => (self.rows.words[row], self.rows.words[row] ^ delta),
-                _ => (self.rows.words[row] ^ delta, self.rows.words[row]),
+                0 => (rows.words[row], rows.words[row] ^ delta),
+                _ => (rows.words[row] ^ delta, rows.words[row]),
             };
             values.set(words(zero, count).chain(words(one, count)));
-            self.rows
-                .hash
-                .many(self.rows.first + row as u64, &mut values);
+            rows.hash.many(rows.first + row as u64, &mut values);
             values.bytes(&mut pads);
             let (zero, one) = pads.split_at(count * 16);
             each(number, &zero[..pad_bytes], &one[..pad_bytes]);
         }
         Ok(())
     }
-}
-
-/// Cuts a range of rows.
-pub(super) fn split_range(
-    range: &Range<usize>,
-    count: usize,
-) -> Result<(Range<usize>, Range<usize>), TransferError> {
-    let expected = range.len();
-    if count > expected {
-        let what = "the part to split off";
-        return Err(TransferError::CountMismatch {
-            what,
-            got: count,
-            expected,
-        });
-    }
-    let middle = range.start + count;
-    Ok((range.start..middle, middle..range.end))
 }
 
 impl Chooser {
@@ -296,12 +223,11 @@ impl Chooser {
         let bits = u
             .iter()
             .flat_map(|word| (0..128).map(move |n| (word >> n) as u8 & 1));
-        let choices = Zeroizing::new(bits.take(transfers).collect::<Vec<u8>>());
-        let random = RandomBits {
-            choices: choices.into(),
+        let random = RandomChoices {
+            choices: Zeroizing::new(bits.take(transfers).collect::<Vec<u8>>()),
             rows: rows.into(),
-            range: 0..transfers,
         };
+        let random = RandomBits(Part::whole(random, transfers));
         Ok((BitRequest(request), random))
     }
 }
@@ -310,35 +236,13 @@ impl Sender {
     /// Takes part in random transfers of one of two (steps 7 and 10).
     pub fn accept_bits(&mut self, request: &BitRequest) -> Result<BitKeys, TransferError> {
         let (rows, multiples) = self.accept(&request.0)?;
-        let range = 0..request.0.shape.rows;
-        Ok(BitKeys {
-            rows: rows.into(),
-            multiples,
-            range,
-        })
+        let keys = Keys { rows, multiples };
+        Ok(BitKeys(Part::whole(keys, request.0.shape.rows)))
     }
 }
 
 impl fmt::Debug for BitRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "BitRequest({} transfers)", self.0.shape.rows)
-    }
-}
-
-impl fmt::Debug for RandomBits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RandomBits({} transfers)", self.count())
-    }
-}
-
-impl fmt::Debug for ChosenBits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ChosenBits({} transfers)", self.count())
-    }
-}
-
-impl fmt::Debug for BitKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "BitKeys({} transfers)", self.count())
     }
 }

@@ -7,10 +7,10 @@
 //!
 //! Messages: chooser → sender: an [`IndexRequest`] ahead, later [`IndexCorrections`].
 
-use super::bits::split_range;
 use super::extension::{Chooser, Rows, Sender};
 use super::field::{self, FieldBits, Multiples};
 use super::hash::Values;
+use super::part::{Part, parts};
 use super::request::{Request, Shape};
 use super::stream::BLOCK_WORDS;
 use super::{MAX_ENTRY_BITS, TransferError, expect_count, expect_field, expect_length};
@@ -122,131 +122,65 @@ fn entry_mask(entry_bits: u32) -> Result<u16, TransferError> {
 }
 
 /// The chooser's side of random transfers that are not yet used.
-pub struct RandomIndices {
+pub struct RandomIndices(Part<RandomPlaces>);
+
+struct RandomPlaces {
     field: FieldBits,
-    indices: Arc<Zeroizing<Vec<u8>>>,
+    indices: Zeroizing<Vec<u8>>,
     rows: Arc<Rows>,
-    range: Range<usize>,
 }
 
+/// The chooser's side of transfers with the wanted indices.
+pub struct ChosenIndices(Part<Rows>);
+
+/// The sender's side of random transfers that are not yet used.
+pub struct IndexKeys(Part<Keys>);
+
+struct Keys {
+    field: FieldBits,
+    rows: Rows,
+    multiples: Arc<Multiples>,
+}
+
+parts!(RandomIndices, ChosenIndices, IndexKeys);
+
 impl RandomIndices {
-    /// How many transfers there are.
-    pub fn count(&self) -> usize {
-        self.range.len()
-    }
-
-    /// The first `count` transfers, and the others.
-    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
-        let (first, second) = split_range(&self.range, count)?;
-        let (indices, rows) = (self.indices.clone(), self.rows.clone());
-        let first = Self {
-            range: first,
-            indices,
-            rows,
-            field: self.field,
-        };
-        Ok((
-            first,
-            Self {
-                range: second,
-                ..self
-            },
-        ))
-    }
-
     /// Step 11: from the random indices to the wanted ones, which are below 2^f.
     pub fn correct(
         self,
         wanted: &[u8],
     ) -> Result<(IndexCorrections, ChosenIndices), TransferError> {
         expect_count("the list of indices", wanted.len(), self.count())?;
-        let outside = |index: &u8| usize::from(*index) >= self.field.elements();
+        let Part { shared, range } = self.0;
+        let field = shared.field;
+        let outside = |index: &u8| usize::from(*index) >= field.elements();
         if let Some(row) = wanted.iter().position(outside) {
             return Err(TransferError::IndexOutOfRange { row });
         }
-        let random = &self.indices[self.range.clone()];
+        let random = &shared.indices[range.clone()];
         let values = wanted.iter().zip(random).map(|(w, r)| w ^ r).collect();
-        let corrections = IndexCorrections {
-            field: self.field,
-            values,
-        };
+        let shared = Arc::clone(&shared.rows);
         Ok((
-            corrections,
-            ChosenIndices {
-                rows: self.rows,
-                range: self.range,
-            },
+            IndexCorrections { field, values },
+            ChosenIndices(Part { shared, range }),
         ))
     }
-}
-
-/// The chooser's side of transfers with the wanted indices.
-pub struct ChosenIndices {
-    rows: Arc<Rows>,
-    range: Range<usize>,
 }
 
 impl ChosenIndices {
-    /// How many transfers there are.
-    pub fn count(&self) -> usize {
-        self.range.len()
-    }
-
-    /// The first `count` transfers, and the others.
-    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
-        let (first, second) = split_range(&self.range, count)?;
-        let rows = self.rows.clone();
-        Ok((
-            Self { rows, range: first },
-            Self {
-                range: second,
-                ..self
-            },
-        ))
-    }
-
     /// Step 13: the pad at the index of every transfer, `entry_bits` long.
     pub fn pads(self, entry_bits: u32) -> Result<Vec<u16>, TransferError> {
         let mask = entry_mask(entry_bits)?;
-        let rows = &self.rows;
+        let Part {
+            shared: rows,
+            range,
+        } = self.0;
         let pad = |row| rows.hash.one(rows.first + row as u64, rows.words[row]) as u16 & mask;
-        Ok(self.range.map(pad).collect())
+        Ok(range.map(pad).collect())
     }
-}
-
-/// The sender's side of random transfers that are not yet used.
-pub struct IndexKeys {
-    field: FieldBits,
-    rows: Arc<Rows>,
-    multiples: Arc<Multiples>,
-    range: Range<usize>,
 }
 
 impl IndexKeys {
-    /// How many transfers there are.
-    pub fn count(&self) -> usize {
-        self.range.len()
-    }
-
-    /// The first `count` transfers, and the others.
-    pub fn split(self, count: usize) -> Result<(Self, Self), TransferError> {
-        let (first, second) = split_range(&self.range, count)?;
-        let (rows, multiples) = (self.rows.clone(), self.multiples.clone());
-        let first = Self {
-            rows,
-            multiples,
-            range: first,
-            field: self.field,
-        };
-        Ok((
-            first,
-            Self {
-                range: second,
-                ..self
-            },
-        ))
-    }
-
     /// Step 12: in every transfer the pads of entries 0 to 2^`index_bits` − 1, `entry_bits` long.
     pub fn pads(
         self,
@@ -255,14 +189,17 @@ impl IndexKeys {
         entry_bits: u32,
         mut each: impl FnMut(usize, &[u16]),
     ) -> Result<(), TransferError> {
-        expect_field("the list of corrections", corrections.field, self.field)?;
-        expect_count(
-            "the list of corrections",
-            corrections.values.len(),
-            self.count(),
-        )?;
+        let what = "the list of corrections";
+        expect_count(what, corrections.values.len(), self.count())?;
+        let Part { shared, range } = self.0;
+        let Keys {
+            field,
+            rows,
+            multiples,
+        } = shared.as_ref();
+        expect_field(what, corrections.field, *field)?;
         let mask = entry_mask(entry_bits)?;
-        let most = self.field.get() as u32;
+        let most = field.get() as u32;
         if !(1..=most).contains(&index_bits) {
             return Err(TransferError::IndexBits {
                 got: index_bits,
@@ -270,15 +207,14 @@ impl IndexKeys {
             });
         }
         let count = 1 << index_bits;
-        let multiples = self.multiples.rows();
+        let multiples = multiples.rows();
         let mut values = Values::new(count);
         let mut pads = Zeroizing::new(vec![0; count]);
-        for ((number, row), correction) in self.range.enumerate().zip(&corrections.values) {
+        for ((number, row), correction) in range.enumerate().zip(&corrections.values) {
             // Entry v has the key of y = v ⊕ correction. The correction is public.
-            let (word, correction) = (self.rows.words[row], usize::from(*correction));
+            let (word, correction) = (rows.words[row], usize::from(*correction));
             values.set((0..count).map(|v| word ^ multiples[(v ^ correction) & 0xff]));
-            let transfer = self.rows.first + row as u64;
-            self.rows.hash.many(transfer, &mut values);
+            rows.hash.many(rows.first + row as u64, &mut values);
             values.low(&mut pads, mask);
             each(number, &pads);
         }
@@ -307,12 +243,13 @@ impl Chooser {
             }
             column.zeroize();
         }
-        let random = RandomIndices {
+        let rows = rows.into();
+        let random = RandomPlaces {
             field,
-            indices: indices.into(),
-            rows: rows.into(),
-            range: 0..transfers,
+            indices,
+            rows,
         };
+        let random = RandomIndices(Part::whole(random, transfers));
         Ok((IndexRequest(request), random))
     }
 }
@@ -321,36 +258,17 @@ impl Sender {
     /// Takes part in random transfers of one of 2^f (steps 7 and 10).
     pub fn accept_indices(&mut self, request: &IndexRequest) -> Result<IndexKeys, TransferError> {
         let (rows, multiples) = self.accept(&request.0)?;
-        let range = 0..request.0.shape.rows;
-        Ok(IndexKeys {
+        let keys = Keys {
             field: self.field(),
-            rows: rows.into(),
+            rows,
             multiples,
-            range,
-        })
+        };
+        Ok(IndexKeys(Part::whole(keys, request.0.shape.rows)))
     }
 }
 
 impl fmt::Debug for IndexRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "IndexRequest({} transfers)", self.0.shape.rows)
-    }
-}
-
-impl fmt::Debug for RandomIndices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RandomIndices({} transfers)", self.count())
-    }
-}
-
-impl fmt::Debug for ChosenIndices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ChosenIndices({} transfers)", self.count())
-    }
-}
-
-impl fmt::Debug for IndexKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "IndexKeys({} transfers)", self.count())
     }
 }

@@ -46,6 +46,7 @@ mod field;
 mod ggm;
 mod hash;
 mod indices;
+mod part;
 mod request;
 mod setup;
 mod stream;

@@ -83,7 +83,7 @@ impl ChosenBits {
         }
         expect_count("the list of labels", labels.len() * height, self.count())?;
         expect_count("the trees' sums", offers.0.len(), self.count())?;
-        let wanted = self.wanted.clone();
+        let wanted = self.wanted();
         let mut sums = Zeroizing::new(vec![0; self.count()]);
         self.pads(16, |number, pad| {
             let [zero, one] = offers.0[number];
