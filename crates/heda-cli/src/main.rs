@@ -1,8 +1,10 @@
 //! The command line of Heda. Results go to stdout, everything else to stderr.
 
 mod commands;
+mod options;
 mod output;
 mod progress;
+mod waiting;
 
 use clap::Parser;
 use heda::failure::{Failure, Kind};

@@ -2,6 +2,7 @@
 
 pub mod bundled;
 pub mod data;
+pub mod date;
 pub mod gradient;
 pub mod infer;
 pub mod loss;
@@ -12,6 +13,7 @@ pub mod optimise;
 pub mod oracle;
 pub mod partition;
 pub mod private;
+pub mod reference;
 pub mod resident;
 pub mod ring;
 #[cfg(test)]

@@ -4,14 +4,18 @@
 
 use arrow_array::types::Int32Type;
 use arrow_array::{
-    ArrayRef, BooleanArray, Date32Array, DictionaryArray, Float32Array, Float64Array, Int8Array,
-    Int64Array, LargeStringArray, RecordBatch, StringArray, StringViewArray, UInt64Array,
+    ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
+    Float32Array, Float64Array, Int8Array, Int64Array, LargeStringArray, RecordBatch, StringArray,
+    StringViewArray, TimestampMicrosecondArray, TimestampMillisecondArray,
+    TimestampNanosecondArray, UInt64Array,
 };
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::infer;
 use heda_learn::schema::Schema;
-use heda_learn::table::{Place, ReadError, ReadFault, TableReader};
+use heda_learn::table::{CsvFormat, Place, ReadError, ReadFault, TableReader};
 use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -154,10 +158,112 @@ fn bad_values_are_named_by_row_and_column() {
 
 #[test]
 fn unsupported_types_are_refused() {
-    let dates = Arc::new(Date32Array::from(vec![1, 2, 3]));
-    let (found, message) = fault(dates, text(&["1", "2", "1"]), labels());
+    let bytes = Arc::new(BinaryArray::from_vec(vec![b"a", b"b", b"c"]));
+    let (found, message) = fault(bytes, text(&["1", "2", "1"]), labels());
     assert!(matches!(found, ReadFault::UnsupportedType(_)), "{found:?}");
     assert!(message.contains("column `age`"), "{message}");
+    let dates = Arc::new(Date32Array::from(vec![1, 2, 3]));
+    let (found, _) = fault(dates, text(&["1", "2", "1"]), labels());
+    assert_eq!(found, ReadFault::NotANumber("1970-01-02".into()));
+}
+
+#[test]
+fn decimals_are_numbers() {
+    let decimals = |values: Vec<i128>, precision| {
+        let array = Decimal128Array::from(values);
+        let array = array.with_precision_and_scale(precision, 2).unwrap();
+        read(Arc::new(array), text(&["1", "2", "1"]), labels()).unwrap()
+    };
+    // Stored as 32-bit, 64-bit and longer numbers.
+    for precision in [8, 16, 30] {
+        let found = decimals(vec![2000, 3050, 6000], precision);
+        assert_eq!(found, [0.0, 0.0, 0.2625, 0.25, 1.0, 0.0], "{precision}");
+    }
+    let negative = Decimal128Array::from(vec![-150, 0, 99]);
+    let negative = negative.with_precision_and_scale(30, 2).unwrap();
+    let (found, _) = fault(Arc::new(negative), text(&["1", "2", "1"]), labels());
+    let ReadFault::OutsideBounds { value, .. } = found else {
+        panic!("{found:?}");
+    };
+    assert_eq!(value, "-1.5");
+}
+
+#[test]
+fn dates_and_timestamps_are_days() {
+    let (day, nanosecond) = (86_400_000, 1_000_000);
+    let arrays: [ArrayRef; 4] = [
+        Arc::new(Date32Array::from(vec![0, 5, 10])),
+        Arc::new(TimestampMillisecondArray::from(vec![0, 5 * day, 10 * day])),
+        Arc::new(TimestampMicrosecondArray::from(vec![
+            0,
+            5_000 * day,
+            10_000 * day,
+        ])),
+        Arc::new(TimestampNanosecondArray::from(vec![
+            0,
+            5 * day * nanosecond,
+            10 * day * nanosecond,
+        ])),
+    ];
+    for array in arrays {
+        let kind = array.data_type().clone();
+        let (_folder, path) = written(vec![("seen", array), ("class", labels())]);
+        let proposal = infer::propose(&path, None, CsvFormat::default()).unwrap();
+        assert!(
+            proposal.text.contains("\"1970-01-11\""),
+            "{kind}: {}",
+            proposal.text
+        );
+        let (data, _) = proposal
+            .reader(CsvFormat::default())
+            .read_file(&path)
+            .unwrap();
+        assert_eq!(data.values(), [0.0, 0.5, 1.0], "{kind}");
+    }
+}
+
+#[test]
+fn columns_of_other_types_are_passed_over_in_a_proposal() {
+    let bytes = Arc::new(BinaryArray::from_vec(vec![b"a", b"b", b"c"]));
+    let (_folder, path) = written(vec![("raw", bytes), ("age", ages()), ("class", labels())]);
+    let proposal = infer::propose(&path, None, CsvFormat::default()).unwrap();
+    assert_eq!(proposal.schema.ignore(), ["raw"]);
+    assert!(
+        proposal
+            .reader(CsvFormat::default())
+            .read_file(&path)
+            .is_ok()
+    );
+}
+
+#[test]
+fn every_common_codec_is_unpacked_and_others_are_named() {
+    let write = |codec| {
+        let columns = [
+            ("age", ages()),
+            ("code", text(&["1", "2", "1"])),
+            ("class", labels()),
+        ];
+        let batch = RecordBatch::try_from_iter(columns).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.parquet");
+        let file = std::fs::File::create(&path).unwrap();
+        let properties = WriterProperties::builder().set_compression(codec).build();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let schema = Schema::parse(SCHEMA, "test.toml").unwrap();
+        TableReader::new(&schema).read_file(&path)
+    };
+    for codec in [
+        Compression::UNCOMPRESSED,
+        Compression::SNAPPY,
+        Compression::GZIP(Default::default()),
+        Compression::LZ4_RAW,
+        Compression::ZSTD(Default::default()),
+    ] {
+        assert_eq!(write(codec).unwrap().0.rows(), 3, "{codec}");
+    }
 }
 
 #[test]
@@ -212,7 +318,9 @@ fn gives_the_same_rows_as_csv() {
         let (wanted, wanted_report) = bundle.table(Coding::Natural).unwrap();
         assert_eq!(found, wanted);
         assert_eq!(report, wanted_report);
-        let (rows, _) = TableReader::new(&schema).read_rows_file(&path).unwrap();
+        let (rows, _) = TableReader::new(&schema)
+            .read_rows_file(&path, None)
+            .unwrap();
         assert_eq!(rows.values(), wanted.values());
     }
 }
@@ -220,10 +328,12 @@ fn gives_the_same_rows_as_csv() {
 #[test]
 fn schemas_are_proposed_from_parquet_too() {
     let (_folder, path) = as_parquet(Bundle::Crx);
-    let proposal = infer::propose(&path, None).unwrap();
-    let schema = Schema::parse(&proposal, "proposal").unwrap();
-    assert_eq!(schema.name(), "data");
-    let (data, _) = TableReader::new(&schema).read_file(&path).unwrap();
+    let proposal = infer::propose(&path, None, CsvFormat::default()).unwrap();
+    assert_eq!(proposal.schema.name(), "data");
+    let (data, _) = proposal
+        .reader(CsvFormat::default())
+        .read_file(&path)
+        .unwrap();
     assert_eq!(data.rows(), 690);
 }
 

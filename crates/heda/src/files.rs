@@ -7,6 +7,17 @@ use std::path::Path;
 /// Results are for who asked for them.
 pub const PRIVATE: u32 = 0o600;
 
+/// Writes a file that must not be there yet.
+pub fn write_new(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    if path.exists() {
+        return Err(Failure::input(format!(
+            "{} is there already and is not overwritten",
+            path.display()
+        )));
+    }
+    write_whole(path, content)
+}
+
 /// Writes a file for its owner so that it is either whole or not there, also after a power cut.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), Failure> {
     write_with_mode(path, content, PRIVATE)

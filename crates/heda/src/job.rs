@@ -133,6 +133,16 @@ impl Job {
         self.parts.loss
     }
 
+    /// The penalty λ of λ/2·‖w‖² beside the mean loss.
+    pub fn penalty(&self) -> f64 {
+        self.parts.settings.l2
+    }
+
+    /// Iterations at most, of each model.
+    pub fn iterations(&self) -> u32 {
+        self.parts.settings.max_iterations
+    }
+
     /// Share of the rows that is kept for evaluation, in thousandths.
     pub fn holdout_permille(&self) -> u32 {
         self.parts.holdout_permille

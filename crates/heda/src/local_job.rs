@@ -39,7 +39,7 @@ pub struct LocalJob {
     pub coding: Coding,
     /// Among how many the rows are divided.
     pub providers: usize,
-    /// None: half of the features, rounded up.
+    /// None: all of the features, so that nothing is published.
     pub iota: Option<usize>,
     /// What ι is chosen for, instead.
     pub goal: Option<Goal>,
@@ -129,7 +129,7 @@ impl LocalJob {
     fn job(&self, data: &Dataset) -> Result<Job, Failure> {
         let schema = self.bundle.schema(self.coding);
         let features = schema.columns().len();
-        let iota = self.iota.unwrap_or(features.div_ceil(2));
+        let iota = self.iota.unwrap_or(features);
         let training = data.rows() - data.rows() * HOLDOUT_PERMILLE as usize / 1000;
         let settings = match self.engine {
             Engine::Resident => Settings {

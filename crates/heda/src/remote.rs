@@ -15,7 +15,7 @@ use heda_learn::table::TableReader;
 use heda_node::client::state::StateFile;
 use heda_node::client::training::{Listener, NetworkJob, NetworkJobError};
 use heda_node::client::{ConnectError, Connector, RemoteProvider};
-use heda_node::config::{Iota, JobConfig};
+use heda_node::config::{Answer, Iota, JobConfig, Seconds};
 use heda_node::identity::Identity;
 use heda_node::system::clock::SystemClock;
 use heda_node::wire::WireLimits;
@@ -25,7 +25,7 @@ use heda_train::proposal::{Ranking, Spending};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A job file with its schema.
 #[derive(Debug, Clone)]
@@ -40,10 +40,40 @@ impl RemoteJob {
     /// # Errors
     /// If one of them cannot be used. The error names the place and the remedy.
     pub fn load(path: &Path) -> Result<Self, Failure> {
-        let config = JobConfig::load(path).map_err(Failure::input)?;
+        Self::with_answers(path, &[])
+    }
+
+    /// The same with providers that answered an invitation.
+    ///
+    /// # Errors
+    /// As [`RemoteJob::load`], and if an answer is about other data or another schema.
+    pub fn with_answers(path: &Path, answers: &[Answer]) -> Result<Self, Failure> {
+        let config = JobConfig::load_with(path, answers).map_err(Failure::input)?;
         let schema = Arc::new(Schema::read(&config.schema).map_err(Failure::input)?);
+        let own = schema.fingerprint().to_string();
+        for answer in answers {
+            let (what, theirs, ours) = match answer {
+                _ if answer.data_set != config.data_set => (
+                    "data set",
+                    answer.data_set.as_str(),
+                    config.data_set.as_str(),
+                ),
+                _ if answer.schema != own => ("schema", answer.schema.as_str(), own.as_str()),
+                _ => continue,
+            };
+            return Err(Failure::input(format!(
+                "{} answered for the {what} {theirs}, the job is about {ours}; send it the \
+                 invitation again",
+                answer.name
+            )));
+        }
         let job = job(&config, &schema, None)?;
         Ok(Self { config, job })
+    }
+
+    /// Where the schema is.
+    pub fn schema_path(&self) -> &Path {
+        &self.config.schema
     }
 
     /// What is to be trained.
@@ -54,6 +84,17 @@ impl RemoteJob {
     /// How many providers take part.
     pub fn providers(&self) -> usize {
         self.config.providers.len()
+    }
+
+    /// The same, but providers that cannot be reached are waited for so long.
+    pub fn with_patience(mut self, patience: Seconds) -> Self {
+        self.config.timeouts.loss_seconds = patience;
+        self
+    }
+
+    /// How long providers that cannot be reached are waited for.
+    pub fn patience(&self) -> Duration {
+        self.config.timeouts.loss_seconds.duration()
     }
 
     /// Whether the run can be repeated, and therefore protects nothing.
@@ -89,6 +130,7 @@ impl RemoteJob {
             engine: job.engine(),
             seeded: self.is_seeded(),
             automatic_epsilon: false,
+            penalty: job.penalty(),
             total_seconds: began.elapsed().as_secs_f64(),
             busy: Vec::new(),
             controls: Controls::default(),

@@ -3,10 +3,12 @@
 //! Everything in it comes from the summary and the model, so whoever trains can write one. Templates
 //! put it together and escape every text: names of features come from other people's files.
 
+mod accuracy;
 mod chart;
 mod markup;
 
 use crate::summary::{Party, RankedFeature, Summary};
+use accuracy::accuracy;
 use chart::{Bar, bars, decay};
 use heda_learn::model::{Classifier, Model};
 use markup::{details, pair, section, table};
@@ -61,7 +63,8 @@ pub fn command_line() -> String {
         .join(" ")
 }
 
-fn quoted(word: &str) -> String {
+/// A word of a command line, quoted for a shell where it has to be.
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+%@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -102,7 +105,7 @@ fn opening(summary: &Summary) -> Markup {
     );
     html! {
         h1 { (summary.dataset) }
-        p.lead { (lead) }
+        p.lead { (lead) " " (summary.made) "." }
         @if summary.seeded {
             p.warning {
                 "This was a seeded run: reproducible, and therefore without any protection. Keys, \
@@ -138,68 +141,11 @@ pub fn went_on_without(lost: &str) -> String {
     )
 }
 
-fn accuracy(summary: &Summary) -> Markup {
-    let rows = [
-        ("this model", summary.accuracy, "good"),
-        ("in clear, all features", summary.plain_accuracy, "rest"),
-        (
-            "in clear, published features dropped",
-            summary.dropped_accuracy,
-            "rest",
-        ),
-        ("most frequent class", summary.majority_accuracy, "rest"),
-    ];
-    let mut drawn: Vec<Bar> = rows
-        .into_iter()
-        .filter_map(|(label, share, class)| {
-            share.map(|value| Bar {
-                label: label.into(),
-                value,
-                shown: percent(value),
-                class,
-            })
-        })
-        .collect();
-    let of_class = summary.by_class.iter().filter_map(|result| {
-        result.accuracy.map(|value| Bar {
-            label: format!("{} against the rest", result.class),
-            value,
-            shown: percent(value),
-            class: "good",
-        })
-    });
-    drawn.extend(of_class);
-    let inner = html! {
-        (bars("Right predictions on held-out rows", &drawn, Some(1.0)))
-        @if !summary.by_class.is_empty() {
-            p {
-                "Each class is told from the rest by a model of its own, and rows are counted for \
-                 one model at a time. How often the highest score names the right class is not \
-                 known."
-            }
-        }
-        @if let Some([low, high]) = summary.auc {
-            p {
-                "Area under the ROC curve: between " (format!("{low:.4}")) " and "
-                (format!("{high:.4}")) ". The data user sees counts of scores by range, not \
-                scores, so the area is known within bounds."
-            }
-        }
-        @if summary.plain_accuracy.is_some() {
-            p {
-                "The controls in clear use the same training and held-out rows, all in one place \
-                 and unencrypted, which nobody in the job can do."
-            }
-        }
-    };
-    section("Accuracy", &inner)
-}
-
 fn class_of(feature: &RankedFeature) -> &'static str {
     match feature.protection {
-        "encrypted" => "good",
-        "published" => "other",
-        _ => "rest",
+        "encrypted" => "encrypted",
+        "published" => "published",
+        _ => "dropped",
     }
 }
 
@@ -231,7 +177,8 @@ fn features(summary: &Summary) -> Markup {
     let left = html! {
         p { (words) }
         p.key {
-            span.good {} " encrypted " span.other {} " published with noise " span.rest {} " left out"
+            span.encrypted {} " encrypted " span.published {} " published with noise "
+            span.dropped {} " left out"
         }
         (bars("Share of the agreed scores", &drawn, None))
     };
@@ -258,6 +205,7 @@ fn coefficients(summary: &Summary, model: &Model) -> Markup {
     let ranked = &summary.features_by_rank;
     let dropped = ranked.iter().any(|f| f.protection == "dropped");
     let inner = html! {
+        p.key { span.up {} " more likely " span.down {} " less likely" }
         p {
             "An effect is the change of the log-odds when a column goes from its lower to its \
              upper bound."
@@ -286,7 +234,7 @@ fn of_class(classifier: &Classifier, several: bool) -> Markup {
             label: name.to_owned(),
             value: effect,
             shown: signed(effect),
-            class: if effect < 0.0 { "other" } else { "good" },
+            class: if effect < 0.0 { "down" } else { "up" },
         })
         .collect();
     let intercept = vec![
@@ -329,7 +277,7 @@ fn course(summary: &Summary) -> Markup {
             label: phase.name.into(),
             value: phase.seconds,
             shown: seconds(phase.seconds),
-            class: "good",
+            class: "time",
         })
         .collect();
     let user = vec![
@@ -357,6 +305,7 @@ fn course(summary: &Summary) -> Markup {
     let title = "Convergence: largest entry of the mean gradient";
     let right = html! {
         (decay(title, "iteration", &summary.gradient_norms))
+        @for stop in &summary.stopped { p { (stop) } }
         p { (words) }
     };
     section("Time and convergence", &pair(&left, &right))
@@ -402,6 +351,8 @@ fn repeat(summary: &Summary, command: &str) -> Markup {
          differ a little."
     };
     let rows = vec![
+        vec!["made on".to_owned(), summary.made.clone()],
+        vec!["penalty".to_owned(), format!("{:.3e}", summary.penalty)],
         vec!["heda".to_owned(), env!("CARGO_PKG_VERSION").to_owned()],
         vec![
             "protocol".to_owned(),
@@ -416,7 +367,7 @@ fn repeat(summary: &Summary, command: &str) -> Markup {
     let inner = html! {
         pre { code { (command) } }
         p { (again) }
-        (table("Versions", &["part", "version"], &rows))
+        (table("How it was made", &["what", "value"], &rows))
     };
     section("To repeat it", &inner)
 }

@@ -129,6 +129,7 @@ impl Simulation {
             privacy: self.job.privacy(),
             seeded: self.randomness.is_seeded(),
             automatic_epsilon: self.job.reads_epsilon(),
+            penalty: self.job.penalty(),
             total_seconds,
             busy: run.reports.iter().map(|report| report.busy).collect(),
             controls: Controls {

@@ -1,18 +1,22 @@
 //! What a finished run is worth telling: the object of `--json`, a short table, and the privacy
 //! paragraph in plain words.
 
+mod interval;
 mod privacy;
 mod text;
 
+pub use interval::interval;
+
 use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
+use heda_learn::optimise::Stop;
 use heda_learn::schema::Schema;
-use heda_train::histogram::Histogram;
+use heda_train::histogram::{Confusion, Histogram};
 use heda_train::job::{ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed};
 use heda_train::proposal::{Engine, Privacy};
 use serde::Serialize;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The object that `demo` and `train` print. Accuracies are shares of right predictions on the
 /// held-out rows.
@@ -44,6 +48,12 @@ pub struct Summary {
     pub iterations: u32,
     /// Of a model for two classes; several models are told apart in `by_class`.
     pub accuracy: Option<f64>,
+    /// 95 % interval of the accuracy, by Wilson.
+    pub accuracy_interval: Option<[f64; 2]>,
+    /// Right and wrong predictions of a model for two classes.
+    pub confusion: Option<Confusion>,
+    /// The classes; of two, the positive one last.
+    pub classes: Vec<String>,
     /// Bounds of the area under the ROC curve.
     pub auc: Option<[f64; 2]>,
     /// Each class against the rest, if there are more than two. Which class a row would get in the
@@ -79,6 +89,12 @@ pub struct Summary {
     pub parties: Vec<Party>,
     /// Largest entry of the mean gradient, iteration by iteration, over all models.
     pub gradient_norms: Vec<f64>,
+    /// Why training ended, a sentence for each model.
+    pub stopped: Vec<String>,
+    /// The penalty λ of λ/2·‖w‖² beside the mean loss.
+    pub penalty: f64,
+    /// When it was made, in UTC.
+    pub made: String,
     /// Where the model was written.
     pub model_path: Option<PathBuf>,
     /// Where the page was written.
@@ -103,6 +119,8 @@ pub struct ClassResult {
     pub class: String,
     /// Share of right predictions.
     pub accuracy: Option<f64>,
+    /// Right and wrong predictions.
+    pub confusion: Option<Confusion>,
     /// Bounds of the area under the ROC curve.
     pub auc: Option<[f64; 2]>,
     /// Of always naming the more frequent side.
@@ -206,6 +224,8 @@ pub struct About<'a> {
     pub seeded: bool,
     /// Whether ε was read from the data.
     pub automatic_epsilon: bool,
+    /// The penalty of the training.
+    pub penalty: f64,
     /// The whole run.
     pub total_seconds: f64,
     /// How long each provider computed, where that is known.
@@ -258,8 +278,20 @@ impl Summary {
             }),
             iterations,
             accuracy: only.as_ref().and_then(|only| only.accuracy),
+            accuracy_interval: only.as_ref().and_then(|only| {
+                let confusion = only.confusion?;
+                let right = confusion.true_positives + confusion.true_negatives;
+                interval(right, confusion.rows())
+            }),
+            confusion: only.as_ref().and_then(|only| only.confusion),
+            stopped: (outcome.fits.iter())
+                .map(|fit| stopped(fit, &classes))
+                .collect(),
+            penalty: about.penalty,
+            made: today(),
             auc: only.as_ref().and_then(|only| only.auc),
             by_class,
+            classes,
             plain_accuracy: about.controls.plain,
             dropped_accuracy: about.controls.dropped,
             majority_accuracy: about
@@ -382,11 +414,43 @@ fn class_result(fit: &ClassFit, names: &[String]) -> ClassResult {
     ClassResult {
         class: name.cloned().unwrap_or_else(|| fit.positive.to_string()),
         accuracy: histogram.and_then(|h| h.confusion().accuracy()),
+        confusion: histogram.map(Histogram::confusion),
         auc: histogram
             .and_then(Histogram::auc_bounds)
             .map(|(low, high)| [low, high]),
         majority_accuracy: histogram.and_then(majority),
     }
+}
+
+/// Why the training of a model ended, in words.
+fn stopped(fit: &ClassFit, names: &[String]) -> String {
+    let last = fit.norms.last();
+    let norm = last.map_or(String::new(), |norm| format!(" ({norm:.1e})"));
+    let why = match fit.stop {
+        Stop::Converged => format!("converged: the gradient{norm} is within the tolerance"),
+        Stop::Iterations => format!(
+            "stopped at the limit of iterations: the gradient{norm} was not yet within the \
+             tolerance"
+        ),
+        Stop::MinimumRate => "ended where the learning rate fell below its minimum".to_owned(),
+        Stop::Stalled => format!(
+            "ended at the noise floor: the gradient{norm} is as small as rounding lets it become"
+        ),
+    };
+    let iterations = fit.iterations;
+    match names.get(fit.positive as usize) {
+        Some(name) if names.len() > 2 => {
+            format!("{name}: training {why}, after {iterations} iterations.")
+        }
+        _ => format!("Training {why}, after {iterations} iterations."),
+    }
+}
+
+/// Date and time in UTC, to the second.
+fn today() -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let days = now.map_or(0.0, |now| now.as_secs() as f64 / 86_400.0);
+    heda_learn::date::text(days).replace('T', " ") + " UTC"
 }
 
 fn majority(histogram: &Histogram) -> Option<f64> {

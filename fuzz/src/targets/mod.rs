@@ -64,6 +64,12 @@ targets! {
         "heda-node identity::load_certificates",
     ];
     identity_key => node::identity_key, ["heda-node Identity::load"];
+    invitation => node::invitation, [
+        "heda-node Answer::in_folder",
+        "heda-node Answer::load",
+        "heda-node Invitation::load",
+        "heda-node config::read_text",
+    ];
     iota => values::iota, ["heda-learn Iota::from_str"];
     job_file => node::job_file, ["heda-node JobConfig::load", "heda-node config::read"];
     job_name => values::job_name, ["heda-train JobId::from_str", "heda-train codec::unhex"];

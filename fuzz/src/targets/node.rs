@@ -8,7 +8,7 @@ use heda_blocks::stop::{Stop, StopCode};
 use heda_crypto::random::Randomness;
 use heda_dp::account::{Charge, ColumnCharge, Mechanism};
 use heda_node::client::state::StateFile;
-use heda_node::config::{JobConfig, ProviderConfig};
+use heda_node::config::{Answer, Invitation, JobConfig, ProviderConfig};
 use heda_node::house::ledger::{JobKey, JobTerms, Ledger, LedgerPlace, LedgerReader};
 use heda_node::identity::Identity;
 use heda_node::identity::fingerprint::PeerFingerprint;
@@ -61,6 +61,19 @@ pub(super) fn job_file() -> Target {
     let file = InFile::named("job.toml");
     Target::new(Vec::new(), move |input| {
         Verdict::from(JobConfig::load(file.put(input)))
+    })
+}
+
+/// An invitation with a schema in it, and an answer.
+pub(super) fn invitation() -> Target {
+    let file = InFile::named("x.answer.toml");
+    Target::new(Vec::new(), move |input| {
+        let path = file.put(input);
+        let _ = path.parent().map(Answer::in_folder);
+        match Answer::load(path) {
+            Ok(answer) => Verdict::from(Ok::<_, ()>(answer)),
+            Err(_) => Verdict::from(Invitation::load(path)),
+        }
     })
 }
 

@@ -72,7 +72,7 @@ pub(super) fn csv() -> Target {
     let schema = patients();
     Target::new(Vec::new(), move |input| {
         let reader = TableReader::new(&schema).with_limits(LIMITS);
-        let _ = reader.read_rows_csv(input, "rows.csv");
+        let _ = reader.read_rows_csv(input, "rows.csv", None);
         let read = reader.read_csv(input, "rows.csv");
         if let Ok((data, _)) = &read {
             assert!(
@@ -98,8 +98,8 @@ pub(super) fn parquet() -> Target {
     Target::new(Vec::new(), move |input| {
         let path = file.put(input);
         let reader = TableReader::new(&schema).with_limits(LIMITS);
-        let _ = reader.read_rows_file(path);
-        let _ = infer::propose(path, None);
+        let _ = reader.read_rows_file(path, None);
+        let _ = infer::propose(path, None, Default::default());
         Verdict::from(reader.read_file(path))
     })
     .short_run(1000)

@@ -16,14 +16,16 @@ use std::path::PathBuf;
 /// Train and evaluate a classifier under encryption, on a bundled data set
 ///
 /// Providers run as threads of this process, with real keys and messages: the rows are divided
-/// among them, features are scored, the best are encrypted and the others published with noise,
-/// a logistic regression is trained and evaluated on held-out rows that stay encrypted. Controls
-/// in clear stand beside the result. The data sets are public, so epsilon may be chosen by the
-/// paper's automatic rule; a real job has no default.
+/// among them, features are encrypted, a logistic regression is trained and evaluated on held-out
+/// rows that stay encrypted. Controls in clear stand beside the result. --iota is the paper's dial:
+/// the best features are encrypted and the others published with noise, or left out with --drop.
+/// The data sets are public, so epsilon may then be chosen by the paper's automatic rule; a real job
+/// has no default.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   heda demo
-  heda demo --dataset adult --iota 14 --out adult-demo
+  heda demo --dataset adult --out adult-demo
+  heda demo --iota 5
   heda demo --dataset crx --iota auto --accuracy-loss 1
   heda demo --engine paper --iota 9
   heda demo --dataset car --coding paper --iota 1 --epsilon 4 --json")]
@@ -37,7 +39,7 @@ pub(crate) struct Arguments {
     /// Among how many providers the rows are divided
     #[arg(long, value_name = "N", default_value_t = 3)]
     providers: usize,
-    /// How many features are encrypted, or auto; half of them if not given
+    /// How many features are encrypted, or auto; all of them if not given
     #[arg(long, value_name = "I")]
     iota: Option<Iota>,
     /// With --iota auto: encrypt as much as fits into so many seconds

@@ -1,5 +1,6 @@
 //! `heda evaluate`: a model on rows whose class is known.
 
+use crate::options::CsvOptions;
 use crate::output;
 use heda::failure::Failure;
 use heda_learn::model::{Evaluation, Model};
@@ -24,11 +25,14 @@ pub(crate) struct Arguments {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    csv: CsvOptions,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let model = Model::read(&arguments.model).map_err(Failure::input)?;
     let (data, report) = TableReader::new(model.schema())
+        .with_format(arguments.csv.format())
         .read_file(&arguments.data)
         .map_err(Failure::input)?;
     output::warn(report.warnings());

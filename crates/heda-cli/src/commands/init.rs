@@ -8,7 +8,7 @@ use heda_node::identity::fingerprint::PeerFingerprint;
 use heda_node::identity::trust::OwnCertificate;
 use heda_node::identity::{Identity, IdentityError};
 use heda_node::system::clock::{Clock, SystemClock};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Make a key and a certificate, and print the fingerprint that peers need.
@@ -21,7 +21,7 @@ pub(crate) struct Init {
     #[arg(long)]
     out: PathBuf,
     /// Days until the certificate expires.
-    #[arg(long, default_value_t = 825, value_parser = clap::value_parser!(u32).range(1..=3650))]
+    #[arg(long, default_value_t = DAYS, value_parser = clap::value_parser!(u32).range(1..=3650))]
     days: u32,
     /// Keep the key of the folder and replace its certificate by a new one; the fingerprint
     /// stays the same.
@@ -40,11 +40,10 @@ struct Printed {
 }
 
 pub(crate) fn run(arguments: Init) -> Result<(), Failure> {
-    let validity = Duration::from_secs(u64::from(arguments.days) * 86_400);
     let identity = if arguments.renew {
-        renew(&arguments, validity)?
+        renew(&arguments)?
     } else {
-        create(&arguments, validity)?
+        create(&arguments)?
     };
     let fingerprint = identity.fingerprint();
     if arguments.json {
@@ -60,7 +59,26 @@ pub(crate) fn run(arguments: Init) -> Result<(), Failure> {
     output::print_text(&fingerprint.to_string())
 }
 
-fn create(arguments: &Init, validity: Duration) -> Result<Identity, Failure> {
+/// Days until a certificate expires, if nothing is said.
+const DAYS: u32 = 825;
+
+fn validity(arguments: &Init) -> Duration {
+    Duration::from_secs(u64::from(arguments.days) * 86_400)
+}
+
+/// Makes an identity in a folder.
+pub(crate) fn new_identity(name: &str, folder: &Path) -> Result<Identity, Failure> {
+    create(&Init {
+        name: name.to_owned(),
+        out: folder.to_owned(),
+        days: DAYS,
+        renew: false,
+        json: false,
+    })
+}
+
+fn create(arguments: &Init) -> Result<Identity, Failure> {
+    let validity = validity(arguments);
     let mut rng = Randomness::from_os()
         .fork("identity", 0)
         .map_err(|e| Failure::new(Kind::Bug, e))?;
@@ -72,7 +90,8 @@ fn create(arguments: &Init, validity: Duration) -> Result<Identity, Failure> {
     Ok(identity)
 }
 
-fn renew(arguments: &Init, validity: Duration) -> Result<Identity, Failure> {
+fn renew(arguments: &Init) -> Result<Identity, Failure> {
+    let validity = validity(arguments);
     let identity = Identity::load(&arguments.out).map_err(failure)?;
     if OwnCertificate::of(&identity).is_some_and(|own| !own.self_signed) {
         return Err(Failure::input(

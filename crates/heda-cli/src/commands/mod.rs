@@ -5,11 +5,15 @@ mod demo;
 mod evaluate;
 mod export;
 mod init;
+mod invite;
 mod plan;
 mod predict;
 mod provider;
 mod publish;
+mod reference;
+mod schema_file;
 mod score;
+mod simulate;
 mod train;
 
 use clap::{Parser, Subcommand};
@@ -30,9 +34,11 @@ const EXIT_CODES: &str = "Exit codes: 0 done, 2 bad usage or input, 3 refused by
 #[derive(Debug, Subcommand)]
 enum Command {
     Init(init::Init),
+    Invite(invite::Arguments),
     Provider(provider::Provider),
     Train(train::Train),
     Demo(demo::Arguments),
+    Simulate(simulate::Arguments),
     Predict(predict::Arguments),
     Evaluate(evaluate::Arguments),
     Export(export::Arguments),
@@ -40,6 +46,7 @@ enum Command {
     Publish(publish::Arguments),
     Bench(bench::Arguments),
     Score(score::Arguments),
+    Reference(reference::Arguments),
     #[cfg(feature = "experiments")]
     #[command(subcommand)]
     Experiment(heda_experiments::Experiment),
@@ -49,9 +56,11 @@ enum Command {
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Init(arguments) => init::run(arguments),
+        Command::Invite(arguments) => invite::run(&arguments),
         Command::Provider(arguments) => provider::run(arguments),
         Command::Train(arguments) => train::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
@@ -59,6 +68,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Publish(arguments) => publish::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Score(arguments) => score::run(&arguments),
+        Command::Reference(arguments) => reference::run(&arguments),
         #[cfg(feature = "experiments")]
         Command::Experiment(experiment) => {
             crate::output::print_text(&heda_experiments::run(&experiment)?)

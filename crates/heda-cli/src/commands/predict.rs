@@ -1,5 +1,6 @@
 //! `heda predict`: the class of every row of a file.
 
+use crate::options::CsvOptions;
 use crate::output;
 use heda::failure::{Failure, Kind};
 use heda::files::write_whole;
@@ -10,12 +11,15 @@ use std::path::PathBuf;
 
 /// Predict the class of every row of a file
 ///
-/// The model holds its schema, so the file is read as the training rows were; a label column may
-/// be there and is passed over. The result is CSV: the row's number in the file, the class, and
-/// the score and probability of each classifier.
+/// The model holds its schema, so the file is read as the training rows were; a label and other
+/// columns may be there and are passed over. The result is CSV with a line for each row: its number
+/// in the file, or its name from the column --id, the class, and the score and probability of each
+/// classifier. Missing cells go by the rule of the schema; of a row that it drops or refuses
+/// nothing is said, and the line has its name only.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   heda predict --model model.json --data new.csv
+  heda predict --model model.json --data new.csv --id patient
   heda predict --model model.json --data new.parquet --out predictions.csv --json")]
 pub(crate) struct Arguments {
     /// The model file
@@ -24,17 +28,24 @@ pub(crate) struct Arguments {
     /// Rows to predict, CSV or Parquet
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
+    /// The column that names the rows, to be passed through
+    #[arg(long, value_name = "COLUMN")]
+    id: Option<String>,
     /// Write the CSV here instead of to stdout
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print one JSON object instead of CSV
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    csv: CsvOptions,
 }
 
 #[derive(Serialize)]
 struct Report<'a> {
     rows: usize,
+    /// Rows of which nothing can be said, because a value is missing.
+    rows_left_out: usize,
     classes: Vec<ClassCount>,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<&'a PathBuf>,
@@ -51,6 +62,8 @@ struct ClassCount {
 #[derive(Serialize)]
 struct Row {
     row: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     class: String,
     scores: Vec<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,14 +72,16 @@ struct Row {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let model = Model::read(&arguments.model).map_err(Failure::input)?;
+    let id = arguments.id.as_deref();
     let (rows, report) = TableReader::new(model.schema())
-        .read_rows_file(&arguments.data)
+        .with_format(arguments.csv.format())
+        .read_rows_file(&arguments.data, id)
         .map_err(Failure::input)?;
-    output::warn(report.warnings());
+    output::warn(report.warnings_of_prediction());
     let all = model.predict_rows(&rows);
     let csv = || {
         model
-            .predictions_csv(&all)
+            .predictions_csv(&all, id)
             .map_err(|e| Failure::new(Kind::Bug, e))
     };
     if let Some(path) = &arguments.out {
@@ -97,11 +112,13 @@ fn summary<'a>(
         rows: count(index),
     });
     let classes = classes.collect();
-    let rows = all.predictions.len();
+    let (rows, rows_left_out) = (all.predictions.len(), all.left_out.len());
+    let mut ids = all.ids.into_iter();
     let each = all.numbers.into_iter().zip(all.predictions);
     let predictions = path.is_none().then(|| {
         each.map(|(row, p)| Row {
             row,
+            id: ids.next(),
             class: names[p.class as usize].clone(),
             scores: p.scores,
             probabilities: p.probabilities,
@@ -110,6 +127,7 @@ fn summary<'a>(
     });
     Report {
         rows,
+        rows_left_out,
         classes,
         path,
         predictions,

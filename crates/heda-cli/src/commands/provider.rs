@@ -1,5 +1,9 @@
 //! `heda provider`: guard the data, serve jobs, and see what left.
 
+mod know;
+mod setup;
+
+use crate::commands::schema_file::confirmed_schema;
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
 use heda::failure::{Failure, Kind};
@@ -28,6 +32,8 @@ pub(crate) struct Provider {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    Setup(setup::Setup),
+    Know(know::Know),
     /// Serve jobs until SIGTERM or SIGINT.
     Serve(Serve),
     /// Find what is wrong with data, schema, keys, ports, clock and permissions.
@@ -52,6 +58,9 @@ struct Serve {
     /// How log lines look.
     #[arg(long, value_enum, default_value_t = Log::Text)]
     log: Log,
+    /// Serve by a schema that still has marks of what was read from rows.
+    #[arg(long)]
+    unconfirmed: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -107,6 +116,15 @@ struct Preview {
 
 pub(crate) fn run(arguments: Provider) -> Result<(), Failure> {
     match arguments.action {
+        Action::Setup(arguments) => match setup::run(&arguments)? {
+            Some(config) => run_serve(&Serve {
+                config,
+                log: Log::Text,
+                unconfirmed: false,
+            }),
+            None => Ok(()),
+        },
+        Action::Know(arguments) => know::run(&arguments),
         Action::Serve(arguments) => run_serve(&arguments),
         Action::Check(arguments) => run_check(&arguments),
         Action::Preview(arguments) => run_preview(&arguments),
@@ -123,6 +141,7 @@ fn load(path: &std::path::Path) -> Result<ProviderConfig, Failure> {
 
 fn run_serve(arguments: &Serve) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
+    confirmed_schema(&config.schema, arguments.unconfirmed)?;
     logging::start(match arguments.log {
         Log::Text => LogFormat::Text,
         Log::Json => LogFormat::Json,

@@ -143,10 +143,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .to_points(&grid)
         .map_err(|e| Failure::new(Kind::Bug, e))?;
     let charge = charge(arguments)?;
-    let released = release(arguments, &publication, &grid, &points, charge.clone())?;
+    let os = Randomness::from_os();
+    let release = |randomness: &Randomness, draw| {
+        let charge = charge.clone();
+        release(
+            arguments,
+            &publication,
+            &grid,
+            &points,
+            charge,
+            (randomness, draw),
+        )
+    };
+    let released = release(&os, 0)?;
     let mut report = report(arguments, &publication, &points, &released, &charge)?;
     if arguments.preview {
-        report.accuracy = Some(estimate(&publication, &schema, &data, &released)?);
+        // Nothing of this leaves: with a seed the same question has the same answer.
+        let seeded = Randomness::seeded(0);
+        let noisy = |draw| {
+            let released = release(&seeded, draw)?;
+            let noisy = publication.replace(&data, &released);
+            noisy.map_err(|e| Failure::new(Kind::Bug, e))
+        };
+        report.accuracy = Some(estimate(&publication, &schema, &data, noisy)?);
     }
     if let Some(out) = &arguments.out {
         write_whole(out, &csv_text(&publication, &released)?)?;
@@ -191,9 +210,10 @@ fn release(
     grid: &[Vec<u32>],
     points: &Points,
     charge: Charge,
+    (randomness, draw): (&Randomness, u64),
 ) -> Result<Vec<Vec<u32>>, Failure> {
-    let randomness = Randomness::from_os().fork("publish", 0);
-    let mut rng = randomness.map_err(|e| Failure::new(Kind::Bug, e))?;
+    let rng = randomness.fork("publish", draw);
+    let mut rng = rng.map_err(|e| Failure::new(Kind::Bug, e))?;
     let refused = |e| Failure::new(Kind::Refused, e);
     let mut accountant = Accountant::new(arguments.epsilon);
     match arguments.mechanism {
@@ -291,18 +311,15 @@ fn estimate(
     publication: &Publication,
     schema: &Schema,
     data: &Dataset,
-    released: &[Vec<u32>],
+    noisy: impl FnMut(u64) -> Result<Dataset, Failure>,
 ) -> Result<Worth, Failure> {
-    let noisy = publication
-        .replace(data, released)
-        .map_err(|e| Failure::new(Kind::Bug, e))?;
     let published: Vec<&str> = publication.names().collect();
     let columns = schema.columns().iter().enumerate();
     let kept: Vec<usize> = columns
         .filter(|(_, column)| !published.contains(&column.name()))
         .map(|(index, _)| index)
         .collect();
-    Worth::estimate(data, &noisy, &kept)
+    Worth::estimate(data, noisy, &kept)
 }
 
 fn csv_text(publication: &Publication, released: &[Vec<u32>]) -> Result<Vec<u8>, Failure> {

@@ -1,5 +1,6 @@
 //! `heda score`: which features are worth encrypting, and what that would cost.
 
+use crate::options::CsvOptions;
 use crate::output::{note, print_json, print_text};
 use clap::Args;
 use heda::failure::Failure;
@@ -45,14 +46,17 @@ pub(crate) struct Arguments {
     /// The label column of the proposed schema, if it is not the last one.
     #[arg(long, value_name = "COLUMN", requires = "infer_schema")]
     label: Option<String>,
+    #[command(flatten)]
+    csv: CsvOptions,
 }
 
 const BAR: usize = 24;
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let (true, Some(path)) = (arguments.infer_schema, &arguments.data) {
-        let text = heda_learn::infer::propose(path, arguments.label.as_deref());
-        return print_text(text.map_err(Failure::input)?.trim_end());
+        let format = arguments.csv.format();
+        let proposal = heda_learn::infer::propose(path, arguments.label.as_deref(), format);
+        return print_text(proposal.map_err(Failure::input)?.text.trim_end());
     }
     let (name, data, report) = read(arguments)?;
     for warning in report.warnings() {
@@ -77,7 +81,8 @@ fn read(arguments: &Arguments) -> Result<(String, Dataset, ReadReport), Failure>
         return Err(Failure::input(remedy));
     };
     let schema = Schema::read(schema).map_err(Failure::input)?;
-    let table = TableReader::new(&schema).read_file(data);
+    let reader = TableReader::new(&schema).with_format(arguments.csv.format());
+    let table = reader.read_file(data);
     let (data, report) = table.map_err(Failure::input)?;
     Ok((schema.name().into(), data, report))
 }

@@ -1,13 +1,12 @@
 use super::*;
 use crate::bundled::{Bundle, Coding};
 use crate::schema::{Kind, Missing};
-use crate::table::TableReader;
 
 const SAMPLE: &str = "patient,age,smoker,note,centre,outcome\n\
     P1,30,yes,a\u{1}b,x,ill\nP2,?,no,c,x,well\nP3,45.5,NA,d,x,well\n";
 
 fn proposal(text: &str, label: Option<&str>) -> Result<String, ReadError> {
-    propose_csv(text.as_bytes(), "ward", label)
+    propose_csv(text.as_bytes(), "ward", label).map(|proposal| proposal.text)
 }
 
 #[test]
@@ -35,11 +34,9 @@ fn proposes_what_the_file_shows_and_marks_it() {
 #[test]
 fn a_proposal_reads_the_file_it_was_made_from() {
     for bundle in Bundle::ALL {
-        let text = propose_csv(bundle.csv(), bundle.name(), None).unwrap();
-        let schema = Schema::parse(&text, "proposal").unwrap();
-        let (data, report) = TableReader::new(&schema)
-            .read_csv(bundle.csv(), "x")
-            .unwrap();
+        let proposal = propose_csv(bundle.csv(), bundle.name(), None).unwrap();
+        let reader = proposal.reader(CsvFormat::default());
+        let (data, report) = reader.read_csv(bundle.csv(), "x").unwrap();
         let expected = bundle.table(Coding::Natural).unwrap().0;
         assert_eq!(data.rows(), expected.rows(), "{bundle}");
         assert_eq!(data.features().len(), expected.features().len(), "{bundle}");
@@ -49,8 +46,8 @@ fn a_proposal_reads_the_file_it_was_made_from() {
 
 #[test]
 fn numbers_and_categories_are_told_apart() {
-    let text = propose_csv(Bundle::Adult.csv(), "adult", Some("sex")).unwrap();
-    let schema = Schema::parse(&text, "adult").unwrap();
+    let schema = propose_csv(Bundle::Adult.csv(), "adult", Some("sex"));
+    let schema = schema.unwrap().schema;
     assert_eq!(schema.label().column(), "sex");
     let column = |name| schema.columns().iter().find(|c| c.name() == name).unwrap();
     let Kind::Numeric { bounds, .. } = column("fnlwgt").kind() else {
@@ -109,4 +106,118 @@ fn strange_names_are_quoted() {
     let schema = Schema::parse(&text, "x").unwrap();
     let names: Vec<_> = schema.columns().iter().map(|c| c.name()).collect();
     assert_eq!(names, ["a \"b\" \\", "#x"]);
+}
+
+/// Twenty rows of a column, and a class.
+fn column(cells: impl Fn(usize) -> String) -> String {
+    let rows: String = (0..40)
+        .map(|i| format!("{},{}\n", cells(i), if i % 2 == 0 { "a" } else { "b" }))
+        .collect();
+    format!("x,class\n{rows}")
+}
+
+#[test]
+fn texts_among_numbers_are_proposed_as_missing() {
+    let text = proposal(
+        &column(|i| match i {
+            3 => "<0.5".into(),
+            4 => "-".into(),
+            5 => "nan".into(),
+            7 => "unclear".into(),
+            _ => format!("{}.5", i),
+        }),
+        None,
+    )
+    .unwrap();
+    let schema = Schema::parse(&text, "x").unwrap();
+    assert_eq!(schema.missing_markers(), ["-", "<0.5", "nan", "unclear"]);
+    assert!(text.contains("missing = { value = 21.5 }"), "{text}");
+    // A dash that is a class is none of a number's markers.
+    let row = |i: usize| {
+        let x = if i == 3 { "-".into() } else { i.to_string() };
+        format!("{}.5,{x},{}\n", i % 7, ["+", "-"][i % 2])
+    };
+    let rows: String = (0..40).map(row).collect();
+    let text = proposal(&format!("z,x,class\n{rows}"), None).unwrap();
+    assert!(
+        text.contains("\"x\", # CONFIRM: its texts among numbers"),
+        "{text}"
+    );
+    // Levels that begin with digits are no numbers.
+    let text = proposal(&column(|i| ["2", "3", "4", "5more"][i % 4].into()), None).unwrap();
+    assert!(
+        text.contains("levels = [\"2\", \"3\", \"4\", \"5more\"]"),
+        "{text}"
+    );
+}
+
+#[test]
+fn few_whole_numbers_are_asked_about() {
+    let text = proposal(&column(|i| (i % 4 + 1).to_string()), None).unwrap();
+    let question = "kind = \"numeric\" # CONFIRM: a number? for a code write \
+                    kind = \"categorical\" and levels = [\"1\", \"2\", \"3\", \"4\"]";
+    assert!(text.contains(question), "{text}");
+    let text = proposal(&column(|i| (i % 2).to_string()), None).unwrap();
+    assert!(!text.contains("for a code"), "two values need no levels");
+}
+
+#[test]
+fn dates_become_days() {
+    let cells = |i: usize| match i {
+        0 => "?".into(),
+        _ => format!("2024-{:02}-15 1{}:30", 1 + i % 12, i % 10),
+    };
+    let text = proposal(&column(cells), None).unwrap();
+    assert!(text.contains("kind = \"date\"\n"), "{text}");
+    assert!(
+        text.contains("bounds = [\"2024-01-15\", \"2024-12-16\"]"),
+        "{text}"
+    );
+    let schema = Schema::parse(&text, "x").unwrap();
+    let reader = crate::table::TableReader::new(&schema);
+    let (data, report) = reader.read_csv(column(cells).as_bytes(), "x").unwrap();
+    assert_eq!(
+        (report.columns[0].missing, report.columns[0].clipped),
+        (1, 0)
+    );
+    assert_eq!(data.rows(), 40);
+}
+
+#[test]
+fn a_label_with_a_usual_name_is_found() {
+    let schema = |label| propose_csv("Target,x,z\nu,1,5\nv,2,6\n".as_bytes(), "t", label);
+    let found = schema(None).unwrap();
+    assert_eq!(found.schema.label().column(), "Target");
+    assert!(found.assumptions[0].starts_with("label: Target (a guess), classes u, v"));
+    assert_eq!(schema(Some("z")).unwrap().schema.label().column(), "z");
+}
+
+#[test]
+fn marks_are_counted_until_they_are_deleted() {
+    let text = proposal(SAMPLE, None).unwrap();
+    assert_eq!(unconfirmed(&text), text.matches("CONFIRM:").count());
+    assert!(unconfirmed(&text) > 5);
+    let confirmed: String = text
+        .lines()
+        .map(|line| format!("{}\n", line.split(" # CONFIRM").next().unwrap()))
+        .collect();
+    assert_eq!(unconfirmed(&confirmed), 0, "{confirmed}");
+    assert_eq!(unconfirmed("name = \"CONFIRM: no comment\""), 0);
+}
+
+#[test]
+fn columns_in_memory_are_proposed_for_too() {
+    use crate::table::{Columns, TableReader, Values};
+    let texts = |texts: &[&str]| Values::Texts(texts.iter().map(|t| Some((*t).into())).collect());
+    let columns = Columns::new()
+        .with("age", Values::Numbers(vec![20.0, f64::NAN, 40.0]))
+        .with("ill", texts(&["no", "yes", "no"]));
+    let proposal = propose_columns(&columns, "memory", None).unwrap();
+    let reader = TableReader::new(&proposal.schema);
+    let (data, _) = reader.read_columns(&columns, "memory").unwrap();
+    assert_eq!(
+        data.values(),
+        [0.0, 0.0, 1.0],
+        "the median is the lower one"
+    );
 }

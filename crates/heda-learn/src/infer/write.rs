@@ -1,25 +1,40 @@
 //! Writes the proposal, with a mark at everything that was read from the rows.
 
 use super::MARK;
-use super::profile::{Profile, Range};
+use super::profile::{Column, Profile, Range};
+use crate::date;
 use crate::schema::is_usable_name;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// The whole proposal.
-pub(super) fn schema(name: &str, header: &[String], profiles: &[Profile], label: usize) -> String {
-    let mut columns = String::new();
-    let mut ignored = Vec::new();
-    for (index, (name, profile)) in header.iter().zip(profiles).enumerate() {
-        if index == label {
-            continue;
-        }
-        match column(name, profile) {
-            Ok(text) => columns.push_str(&text),
-            Err(reason) => ignored.push((name, reason)),
+pub(super) fn schema(
+    name: &str,
+    header: &[String],
+    profiles: &[Profile],
+    columns: &[Column<'_>],
+    label: usize,
+) -> String {
+    let mut text = head(name, header, profiles, columns);
+    text += &label_text(&header[label], &profiles[label]);
+    for ((name, profile), column) in header.iter().zip(profiles).zip(columns) {
+        let head = format!("\n[[column]]\nname = {}", quoted(name));
+        match column {
+            Column::Number {
+                range,
+                dates,
+                markers,
+            } => {
+                let missing = profile.missing() > 0 || !markers.is_empty();
+                text += &(head + &numeric(profile, *range, *dates, missing));
+            }
+            Column::Levels(levels) => {
+                text += &format!("{head}\n{}", categorical(profile, levels));
+            }
+            Column::Label | Column::Passed(_) => {}
         }
     }
-    head(name, profiles, &ignored) + &label_text(&header[label], &profiles[label]) + &columns
+    text
 }
 
 fn quoted(text: &str) -> String {
@@ -31,24 +46,36 @@ fn list<'t>(items: impl IntoIterator<Item = &'t str>) -> String {
     format!("[{}]", items.join(", "))
 }
 
-/// A number as TOML; whole numbers without a decimal point.
-fn number(value: f64) -> String {
+/// A number as TOML, whole numbers without a decimal point; or a date in quotes.
+fn number(value: f64, dates: bool) -> String {
     let exact_integer = value.fract() == 0.0 && value.abs() < 9.0e15;
-    if exact_integer {
+    if dates {
+        quoted(&date::text(value))
+    } else if exact_integer {
         (value as i64).to_string()
     } else {
         format!("{value:?}")
     }
 }
 
-fn head(name: &str, profiles: &[Profile], ignored: &[(&String, &str)]) -> String {
+/// All texts that mean that a value is missing.
+pub(super) fn markers<'p>(profiles: &'p [Profile], columns: &[Column<'p>]) -> BTreeSet<&'p str> {
+    let usual = profiles.iter().flat_map(|p| p.markers()).copied();
+    let odd = columns.iter().filter_map(|column| match column {
+        Column::Number { markers, .. } => Some(markers.iter().copied()),
+        _ => None,
+    });
+    usual.chain(odd.flatten()).collect()
+}
+
+fn head(name: &str, header: &[String], profiles: &[Profile], columns: &[Column<'_>]) -> String {
     let mut text = format!(
         "# A proposal. Whatever is marked {MARK} was read from the rows: it is private until you\n\
          # have replaced it by what is publicly known. Delete each mark when that is done.\n\n\
          format = 1\nname = {}\n",
         quoted(if is_usable_name(name) { name } else { "table" })
     );
-    let markers: BTreeSet<&str> = profiles.iter().flat_map(|p| p.markers()).copied().collect();
+    let markers = markers(profiles, columns);
     let comment = if markers.is_empty() {
         String::new()
     } else {
@@ -56,8 +83,10 @@ fn head(name: &str, profiles: &[Profile], ignored: &[(&String, &str)]) -> String
     };
     let _ = writeln!(text, "missing_markers = {}{comment}", list(markers));
     text.push_str("ignore = [\n");
-    for (name, reason) in ignored {
-        let _ = writeln!(text, "    {}, # {MARK}: {reason}", quoted(name));
+    for (name, column) in header.iter().zip(columns) {
+        if let Column::Passed(reason) = column {
+            let _ = writeln!(text, "    {}, # {MARK}: {reason}", quoted(name));
+        }
     }
     text.push_str("]\n");
     text
@@ -87,45 +116,45 @@ fn label_text(name: &str, profile: &Profile) -> String {
     text
 }
 
-/// A `[[column]]`, or why the column is better ignored.
-fn column(name: &str, profile: &Profile) -> Result<String, &'static str> {
-    if !is_usable_name(name) {
-        return Err("this name cannot be used in a schema");
-    }
-    let head = format!("\n[[column]]\nname = {}", quoted(name));
-    if let Some(range) = profile.range() {
-        return Ok(head + &numeric(profile, range));
-    }
-    let levels = profile.levels().ok_or(TOO_MANY)?;
-    match levels.len() {
-        0 => Err("all values are missing"),
-        1 => Err("all values are the same"),
-        _ if profile.looks_like_names() => Err(NAMES),
-        _ if !levels.iter().all(|level| is_usable_name(level)) => {
-            Err("some values cannot be names of levels")
-        }
-        _ => Ok(format!("{head}\n{}", categorical(profile, &levels))),
-    }
-}
-
-const TOO_MANY: &str = "too many different texts: names of persons or things?";
-const NAMES: &str = "every text differs: names of persons or things?";
-
-fn numeric(profile: &Profile, range: Range) -> String {
-    let identifier = if range.looks_like_an_identifier {
-        format!(" # {MARK}: every value differs; move an identifier to `ignore`")
-    } else {
-        String::new()
+fn numeric(profile: &Profile, range: Range, dates: bool, missing: bool) -> String {
+    let mut text = match range.looks_like_an_identifier && !dates {
+        true => format!(" # {MARK}: every value differs; move an identifier to `ignore`"),
+        false => String::new(),
     };
-    let mut text = format!(
-        "{identifier}\nkind = \"numeric\"\n\
-         bounds = [{}, {}] # {MARK}: private, lowest and highest value of the file\n\
+    let kind = if dates { "date" } else { "numeric" };
+    let _ = write!(text, "\nkind = \"{kind}\"");
+    if range.looks_like_a_code && !dates {
+        let levels = list(profile.levels().unwrap_or_default());
+        let _ = write!(
+            text,
+            " # {MARK}: a number? for a code write kind = \"categorical\" and levels = {levels}, \
+             without bounds and outside"
+        );
+    }
+    let _ = write!(
+        text,
+        "\nbounds = [{}, {}] # {MARK}: private, lowest and highest value of the file\n\
          outside = \"clip\" # {MARK}: or \"refuse\"\n",
-        number(range.lowest),
-        number(range.highest)
+        // Whole days, so that no time of day is cut off.
+        number(
+            if dates {
+                range.lowest.floor()
+            } else {
+                range.lowest
+            },
+            dates
+        ),
+        number(
+            if dates {
+                range.highest.ceil()
+            } else {
+                range.highest
+            },
+            dates
+        )
     );
-    if profile.missing() > 0 {
-        let median = number(range.median);
+    if missing {
+        let median = number(range.median, dates);
         let _ = writeln!(
             text,
             "missing = {{ value = {median} }} # {MARK}: private, the median"

@@ -1,9 +1,12 @@
 //! Checks the parts of a schema against each other.
 
-use super::raw::{FORMAT, OneOrMany, RawColumn, RawKind, RawLabel, RawLabelMissing, RawSchema};
+use super::raw::{FORMAT, OneOrMany, RawBound, RawColumn, RawKind, RawLabel};
+use super::raw::{RawLabelMissing, RawSchema};
 use super::{Bounds, Column, Kind, Label, LevelCoding, Missing, Replacement, Schema};
 use super::{MAX_COLUMNS, MAX_ENCODED_COLUMNS, MAX_LEVELS, MAX_MARKERS, MAX_NAME_BYTES};
 use super::{SchemaFault, Typical};
+use crate::date;
+use crate::table::shorten;
 use std::collections::HashSet;
 
 /// A step down the document.
@@ -181,7 +184,8 @@ type InColumn<T> = Result<T, (SchemaFault, &'static str)>;
 
 fn check_column(raw: RawColumn, markers: &[String]) -> InColumn<Column> {
     let kind = match raw.kind {
-        RawKind::Numeric => check_numeric(&raw)?,
+        RawKind::Numeric => check_numeric(&raw, "numeric")?,
+        RawKind::Date => check_numeric(&raw, "date")?,
         RawKind::Ordinal => check_levels(&raw, "ordinal", markers)?,
         RawKind::Categorical => check_levels(&raw, "categorical", markers)?,
     };
@@ -189,6 +193,10 @@ fn check_column(raw: RawColumn, markers: &[String]) -> InColumn<Column> {
         // As for bounds: no negative zero.
         Missing::Value(Replacement::Number(value)) => {
             Missing::Value(Replacement::Number(value + 0.0))
+        }
+        Missing::Value(Replacement::Level(text)) if raw.kind == RawKind::Date => {
+            let days = date::days(&text).ok_or_else(|| not_a_date(&raw.name, &text, "missing"))?;
+            Missing::Value(Replacement::Number(days))
         }
         other => other,
     };
@@ -225,19 +233,42 @@ fn needed(raw: &RawColumn, kind: &'static str, field: &'static str) -> (SchemaFa
     (fault, "name")
 }
 
-fn check_numeric(raw: &RawColumn) -> InColumn<Kind> {
+fn not_a_date(column: &str, text: &str, field: &'static str) -> (SchemaFault, &'static str) {
+    let (column, text) = (column.to_owned(), shorten(text));
+    (SchemaFault::NotADate { column, text }, field)
+}
+
+/// A bound as a number: of dates, in days.
+fn bound(raw: &RawColumn, bound: &RawBound) -> InColumn<f64> {
+    match (raw.kind, bound) {
+        (RawKind::Date, RawBound::Text(text)) => {
+            date::days(text).ok_or_else(|| not_a_date(&raw.name, text, "bounds"))
+        }
+        (RawKind::Date, RawBound::Number(number)) => {
+            Err(not_a_date(&raw.name, &number.to_string(), "bounds"))
+        }
+        (_, RawBound::Number(number)) => Ok(*number),
+        (_, RawBound::Text(_)) => {
+            let column = raw.name.clone();
+            Err((SchemaFault::BoundsCount { column }, "bounds"))
+        }
+    }
+}
+
+fn check_numeric(raw: &RawColumn, kind: &'static str) -> InColumn<Kind> {
     if raw.levels.is_some() {
-        return Err(unused(raw, "numeric", "levels"));
+        return Err(unused(raw, kind, "levels"));
     }
     if raw.coding.is_some() {
-        return Err(unused(raw, "numeric", "coding"));
+        return Err(unused(raw, kind, "coding"));
     }
     let bounds = raw.bounds.as_deref();
-    let bounds = bounds.ok_or_else(|| needed(raw, "numeric", "bounds"))?;
+    let bounds = bounds.ok_or_else(|| needed(raw, kind, "bounds"))?;
     let column = raw.name.clone();
-    let &[lower, upper] = bounds else {
+    let [lower, upper] = bounds else {
         return Err((SchemaFault::BoundsCount { column }, "bounds"));
     };
+    let (lower, upper) = (bound(raw, lower)?, bound(raw, upper)?);
     let bounds = Bounds::new(lower, upper).ok_or_else(|| {
         let fault = if lower >= upper {
             SchemaFault::BoundsReversed {
@@ -251,7 +282,11 @@ fn check_numeric(raw: &RawColumn) -> InColumn<Kind> {
         (fault, "bounds")
     })?;
     let outside = raw.outside.unwrap_or_default();
-    Ok(Kind::Numeric { bounds, outside })
+    Ok(Kind::Numeric {
+        bounds,
+        outside,
+        dates: raw.kind == RawKind::Date,
+    })
 }
 
 fn check_typical(column: &str, kind: &Kind, typical: Typical) -> InColumn<Typical> {

@@ -31,7 +31,7 @@ pub enum SchemaFault {
         line: usize,
     },
     /// Not TOML, or a field that does not exist, is missing or has the wrong type.
-    #[error("{0}; docs/schema.md shows every field")]
+    #[error("{0}; docs/reference.md lists every key")]
     Syntax(String),
     /// A version of the format that this build does not know.
     #[error("format {0} is not known here; write `format = 1` or use a newer heda")]
@@ -123,6 +123,14 @@ pub enum SchemaFault {
         column: String,
         /// What it says.
         typical: Typical,
+    },
+    /// Something else where a date should be.
+    #[error("column `{column}`: {text:?} is no date; write it as \"2024-12-31\", in quotes")]
+    NotADate {
+        /// The column.
+        column: String,
+        /// What stands there, shortened.
+        text: String,
     },
     /// Fewer than two levels.
     #[error(

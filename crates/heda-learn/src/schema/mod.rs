@@ -6,12 +6,14 @@
 mod check;
 mod error;
 mod fingerprint;
+mod keys;
 mod raw;
 mod typical;
 
 pub(crate) use check::is_usable_name;
 pub use error::{SchemaError, SchemaFault};
 pub use fingerprint::SchemaFingerprint;
+pub use keys::SCHEMA_KEYS;
 pub use typical::Typical;
 
 use crate::data::Feature;
@@ -68,6 +70,8 @@ pub enum Kind {
         bounds: Bounds,
         /// What happens to a number outside them.
         outside: Outside,
+        /// Whether the numbers are days since 1970-01-01, which files write as dates.
+        dates: bool,
     },
     /// One of a list of levels.
     Levels {

@@ -1,9 +1,13 @@
 //! The schema as written in a file, before its parts are checked against each other.
 
 use super::check::{self, Path};
-use super::{Kind, LevelCoding, MAX_SCHEMA_BYTES, Missing, Outside, Schema, Typical};
+use super::{Kind, LevelCoding, MAX_SCHEMA_BYTES, Missing, Outside, Replacement, Schema};
+use super::{SCHEMA_KEYS, Typical};
 use super::{SchemaError, SchemaFault};
-use serde::{Deserialize, Serialize};
+use crate::date;
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
 use std::io::Read;
 
 /// The version of the format that this build reads and writes.
@@ -53,8 +57,57 @@ pub(super) enum RawLabelMissing {
 #[serde(rename_all = "lowercase")]
 pub(super) enum RawKind {
     Numeric,
+    Date,
     Ordinal,
     Categorical,
+}
+
+/// A bound: a number, or a date in quotes.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum RawBound {
+    Number(f64),
+    Text(String),
+}
+
+impl Serialize for RawBound {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => to.serialize_f64(*number),
+            Self::Text(text) => to.serialize_str(text),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RawBound {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(BoundVisitor)
+    }
+}
+
+struct BoundVisitor;
+
+impl Visitor<'_> for BoundVisitor {
+    type Value = RawBound;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number, or a date in quotes such as \"2024-12-31\"")
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<RawBound, E> {
+        Ok(RawBound::Number(number))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<RawBound, E> {
+        Ok(RawBound::Number(number as f64))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<RawBound, E> {
+        Ok(RawBound::Number(number as f64))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<RawBound, E> {
+        Ok(RawBound::Text(text.to_owned()))
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -63,7 +116,7 @@ pub(super) struct RawColumn {
     pub(super) name: String,
     pub(super) kind: RawKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) bounds: Option<Vec<f64>>,
+    pub(super) bounds: Option<Vec<RawBound>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outside: Option<Outside>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +156,7 @@ pub(super) fn parse(text: &str) -> Result<Schema, SchemaError> {
         return Err(SchemaError::new(SchemaFault::TooLarge));
     }
     let raw: RawSchema = toml::from_str(text).map_err(|e| {
-        let fault = SchemaFault::Syntax(e.message().trim().to_owned());
+        let fault = SchemaFault::Syntax(SCHEMA_KEYS.line_and_words(text, &e).1);
         SchemaError::new(fault).at_offset(text, e.span().map(|span| span.start))
     })?;
     check::check(raw)
@@ -185,9 +238,21 @@ impl From<super::Column> for RawColumn {
             missing: column.missing,
         };
         match column.kind {
-            Kind::Numeric { bounds, outside } => {
-                raw.bounds = Some(vec![bounds.lower(), bounds.upper()]);
+            Kind::Numeric {
+                bounds,
+                outside,
+                dates,
+            } => {
+                let bound = |days| match dates {
+                    true => RawBound::Text(date::text(days)),
+                    false => RawBound::Number(days),
+                };
+                raw.bounds = Some([bounds.lower(), bounds.upper()].map(bound).to_vec());
                 raw.outside = Some(outside);
+                if dates {
+                    raw.kind = RawKind::Date;
+                    raw.missing = date_as_text(raw.missing);
+                }
             }
             Kind::Levels {
                 ordered,
@@ -204,5 +269,15 @@ impl From<super::Column> for RawColumn {
             }
         }
         raw
+    }
+}
+
+/// What replaces a missing date, as the file writes it.
+fn date_as_text(missing: Missing) -> Missing {
+    match missing {
+        Missing::Value(Replacement::Number(days)) => {
+            Missing::Value(Replacement::Level(date::text(days)))
+        }
+        other => other,
     }
 }

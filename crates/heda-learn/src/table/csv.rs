@@ -1,16 +1,20 @@
-//! CSV: a header line, commas, quotes as in RFC 4180. Read as a stream, with bounded memory.
+//! CSV: a header line, then rows, written as a [`CsvFormat`] says. Read as a stream, with bounded
+//! memory.
 
 use super::error::{Place, ReadError, ReadFault};
+use super::format::{CsvFormat, Found};
 use super::source::{Cell, RowSource, Visit};
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
+use std::borrow::Cow;
 use std::cell;
-use std::io::{self, Read};
+use std::io::{self, Chain, Cursor, Read};
 use std::rc::Rc;
 
 /// Rows of a CSV file.
 pub(crate) struct CsvSource<R> {
-    reader: Reader<Rationed<R>>,
+    reader: Reader<Rationed<Chain<Cursor<Vec<u8>>, R>>>,
     ration: Ration,
+    format: Found,
     file: String,
     header: Vec<String>,
 }
@@ -56,12 +60,36 @@ impl<R: Read> Read for Rationed<R> {
     }
 }
 
+/// Bytes that are looked at to find how the file is written.
+const HEAD_BYTES: u64 = 1 << 16;
+
+/// The beginning of a file, without a byte order mark; no more than a record may have.
+fn head(input: &mut impl Read, record_bytes: usize) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let bytes = HEAD_BYTES.min(record_bytes as u64);
+    input.by_ref().take(bytes).read_to_end(&mut head)?;
+    if head.starts_with("\u{feff}".as_bytes()) {
+        head.drain(..3);
+    }
+    Ok(head)
+}
+
 impl<R: Read> CsvSource<R> {
     /// Reads the header. No record may be longer than `record_bytes`.
-    pub(crate) fn open(input: R, file: &str, record_bytes: usize) -> Result<Self, ReadError> {
+    pub(crate) fn open(
+        mut input: R,
+        file: &str,
+        record_bytes: usize,
+        format: CsvFormat,
+    ) -> Result<Self, ReadError> {
+        let head = head(&mut input, record_bytes).map_err(|e| {
+            let fault = ReadFault::File(e.to_string());
+            ReadError::new(file, fault)
+        })?;
+        let format = format.complete(&head, file)?;
         let ration = Ration::new(record_bytes);
         let input = Rationed {
-            inner: input,
+            inner: Cursor::new(head).chain(input),
             ration: ration.clone(),
         };
         let mut source = Self {
@@ -69,8 +97,11 @@ impl<R: Read> CsvSource<R> {
             reader: ReaderBuilder::new()
                 .has_headers(false)
                 .flexible(true)
+                .delimiter(format.separator)
+                .quote(format.quote)
                 .from_reader(input),
             ration,
+            format,
             file: file.to_owned(),
             header: Vec::new(),
         };
@@ -81,7 +112,7 @@ impl<R: Read> CsvSource<R> {
         let text = |(index, field)| source.text(field, place, || format!("{}", index + 1));
         let header = record.iter().enumerate().map(text);
         source.header = header
-            .map(|name| name.map(str::to_owned))
+            .map(|name| name.map(Cow::into_owned))
             .collect::<Result<_, _>>()?;
         Ok(source)
     }
@@ -115,9 +146,8 @@ impl<R: Read> CsvSource<R> {
         field: &'f [u8],
         place: Place,
         column: impl Fn() -> String,
-    ) -> Result<&'f str, ReadError> {
-        let text = std::str::from_utf8(field).map(str::trim);
-        text.map_err(|_| {
+    ) -> Result<Cow<'f, str>, ReadError> {
+        self.format.text(field).ok_or_else(|| {
             ReadError::new(&self.file, ReadFault::Utf8)
                 .at(place)
                 .column(&column())
@@ -146,11 +176,10 @@ impl<R: Read> RowSource for CsvSource<R> {
                 let fault = ReadFault::FieldCount { expected, found };
                 return Err(ReadError::new(&self.file, fault).at(place));
             }
-            let cell = |&index: &usize| {
-                let text = self.text(&record[index], place, || self.header[index].clone());
-                text.map(Cell::Text)
-            };
-            let cells = wanted.iter().map(cell).collect::<Result<Vec<_>, _>>()?;
+            let text =
+                |&index: &usize| self.text(&record[index], place, || self.header[index].clone());
+            let texts = wanted.iter().map(text).collect::<Result<Vec<_>, _>>()?;
+            let cells: Vec<Cell<'_>> = texts.iter().map(|text| Cell::Text(text)).collect();
             visit(place, &cells)?;
         }
         Ok(())

@@ -3,6 +3,7 @@
 use super::error::{ReadFault, shorten};
 use super::report::ReadReport;
 use super::source::Cell;
+use crate::date;
 use crate::schema::{Bounds, Column, Kind, LevelCoding, Missing, Outside, Replacement, Schema};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,7 +20,11 @@ struct ColumnEncoder<'s> {
 }
 
 enum Values<'s> {
-    Number(Bounds, Outside),
+    Number {
+        bounds: Bounds,
+        outside: Outside,
+        dates: bool,
+    },
     Level {
         codes: HashMap<&'s str, usize>,
         coding: LevelCoding,
@@ -45,6 +50,16 @@ impl<'s> RowEncoder<'s> {
             columns: schema.columns().iter().map(ColumnEncoder::new).collect(),
             markers: schema.missing_markers(),
         }
+    }
+
+    /// The same, but a row with a missing value that the schema refuses is dropped.
+    pub(super) fn lenient(mut self) -> Self {
+        for column in &mut self.columns {
+            if matches!(column.missing, WhenMissing::Refuse) {
+                column.missing = WhenMissing::Drop;
+            }
+        }
+        self
     }
 
     /// Appends the encoded row to `values` and says whether it is kept: a dropped row appends
@@ -91,9 +106,21 @@ pub(crate) fn level_text<'c>(cell: &Cell<'c>) -> Cow<'c, str> {
         Cell::Text(text) => Cow::Borrowed(*text),
         #[cfg(feature = "parquet")]
         Cell::Integer(number) => Cow::Owned(number.to_string()),
-        #[cfg(feature = "parquet")]
         Cell::Number(number) => Cow::Owned(number.to_string()),
+        #[cfg(feature = "parquet")]
+        Cell::Days(days) => Cow::Owned(date::text(*days)),
     }
+}
+
+/// A cell as days since 1970-01-01.
+pub(crate) fn days(cell: &Cell<'_>) -> Result<f64, ReadFault> {
+    let days = match cell {
+        #[cfg(feature = "parquet")]
+        Cell::Days(days) => return Ok(*days),
+        Cell::Text(text) => date::days(text),
+        _ => None,
+    };
+    days.ok_or_else(|| ReadFault::NotADate(shorten(&level_text(cell))))
 }
 
 /// A cell as a number.
@@ -106,8 +133,9 @@ pub(crate) fn number(cell: &Cell<'_>) -> Result<f64, ReadFault> {
         }
         #[cfg(feature = "parquet")]
         Cell::Integer(number) => *number as f64,
-        #[cfg(feature = "parquet")]
         Cell::Number(number) => *number,
+        #[cfg(feature = "parquet")]
+        Cell::Days(_) => return Err(ReadFault::NotANumber(level_text(cell).into_owned())),
     };
     let finite = number.is_finite().then_some(number);
     finite.ok_or_else(|| ReadFault::NotFinite(shorten(&level_text(cell))))
@@ -116,7 +144,15 @@ pub(crate) fn number(cell: &Cell<'_>) -> Result<f64, ReadFault> {
 impl<'s> ColumnEncoder<'s> {
     fn new(column: &'s Column) -> Self {
         let values = match column.kind() {
-            Kind::Numeric { bounds, outside } => Values::Number(*bounds, *outside),
+            Kind::Numeric {
+                bounds,
+                outside,
+                dates,
+            } => Values::Number {
+                bounds: *bounds,
+                outside: *outside,
+                dates: *dates,
+            },
             Kind::Levels { levels, coding, .. } => Values::Level {
                 codes: levels.iter().map(String::as_str).zip(0..).collect(),
                 coding: *coding,
@@ -136,10 +172,14 @@ impl<'s> ColumnEncoder<'s> {
 
     fn encode(&self, cell: &Cell<'_>, clipped: &mut u64) -> Result<Encoded, ReadFault> {
         match &self.values {
-            Values::Number(bounds, outside) => {
-                let value = number(cell)?;
+            Values::Number {
+                bounds,
+                outside,
+                dates,
+            } => {
+                let value = if *dates { days(cell)? } else { number(cell)? };
                 if !bounds.contains(value) {
-                    refuse_outside(value, *bounds, *outside)?;
+                    refuse_outside(value, *bounds, *outside, *dates)?;
                     *clipped += 1;
                 }
                 Ok(Encoded::Scaled(bounds.scale(value)))
@@ -161,20 +201,29 @@ impl<'s> ColumnEncoder<'s> {
                     row.extend((0..codes.len()).map(|level| f64::from(u8::from(level == code))));
                 }
             },
-            (Encoded::Code(code), Values::Number(..)) => {
+            (Encoded::Code(code), Values::Number { .. }) => {
                 unreachable!("code {code} made for a numeric column")
             }
         }
     }
 }
 
-fn refuse_outside(value: f64, bounds: Bounds, outside: Outside) -> Result<(), ReadFault> {
+fn refuse_outside(
+    value: f64,
+    bounds: Bounds,
+    outside: Outside,
+    dates: bool,
+) -> Result<(), ReadFault> {
+    let shown = |value: f64| match dates {
+        true => date::text(value),
+        false => value.to_string(),
+    };
     match outside {
         Outside::Clip => Ok(()),
         Outside::Refuse => Err(ReadFault::OutsideBounds {
-            value,
-            lower: bounds.lower(),
-            upper: bounds.upper(),
+            value: shown(value),
+            lower: shown(bounds.lower()),
+            upper: shown(bounds.upper()),
         }),
     }
 }
@@ -183,7 +232,7 @@ impl WhenMissing {
     fn new(rule: &Missing, values: &Values<'_>) -> Self {
         match (rule, values) {
             (Missing::Drop, _) => Self::Drop,
-            (Missing::Value(Replacement::Number(value)), Values::Number(bounds, _)) => {
+            (Missing::Value(Replacement::Number(value)), Values::Number { bounds, .. }) => {
                 Self::Replace(Encoded::Scaled(bounds.scale(*value)))
             }
             (

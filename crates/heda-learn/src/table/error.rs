@@ -60,15 +60,37 @@ pub enum ReadFault {
         /// Fields in the row.
         found: usize,
     },
+    /// A column in memory that is shorter than another one.
+    #[error("this column ends here and others go on; give all columns the same length")]
+    ColumnLength,
     /// A row longer than the limit.
     #[error("a row of more than {0} bytes; look for an unclosed quote or a missing line break")]
     RecordTooLong(usize),
     /// Bytes that are no text.
-    #[error("not UTF-8; convert the file to UTF-8")]
+    #[error(
+        "not UTF-8; if the file is in Latin-1 (as from older Excel on Windows), say so by \
+         `--encoding latin-1` or in provider.toml by `csv = {{ encoding = \"latin-1\" }}`, else \
+         convert the file to UTF-8"
+    )]
     Utf8,
+    /// Text in an encoding that is not read.
+    #[error("the file is in {0}; save it as UTF-8 (in Excel: \"CSV UTF-8\")")]
+    OtherEncoding(&'static str),
+    /// A zip archive, such as an Excel workbook.
+    #[error("a zip archive, perhaps an Excel workbook; save the table as CSV or Parquet")]
+    Archive,
+    /// Bytes that no text has.
+    #[error("no text, and no Parquet, gzip or zstd either; give a table as CSV or Parquet")]
+    Binary,
     /// Something else where a number should be.
     #[error("{0:?} is not a number; correct it or list it under `missing_markers`")]
     NotANumber(String),
+    /// Something else where a date should be.
+    #[error(
+        "{0:?} is no date such as 2024-12-31 or 31.12.2024; correct it or list it under \
+         `missing_markers`"
+    )]
+    NotADate(String),
     /// NaN or infinity.
     #[error("{0} is not a finite number; correct it or list it under `missing_markers`")]
     NotFinite(String),
@@ -78,12 +100,12 @@ pub enum ReadFault {
          choose `outside = \"clip\"`"
     )]
     OutsideBounds {
-        /// The number.
-        value: f64,
+        /// The number, or the date.
+        value: String,
         /// The lower bound.
-        lower: f64,
+        lower: String,
         /// The upper bound.
-        upper: f64,
+        upper: String,
     },
     /// A value that is none of the column's levels.
     #[error("{0:?} is none of the levels; correct it or add it to `levels`")]
@@ -107,8 +129,17 @@ pub enum ReadFault {
     #[error("a Parquet file, and this program was built without feature `parquet`; give CSV")]
     NoParquet,
     /// A Parquet type that has no meaning here.
-    #[error("columns of type {0} are not supported; store integers, floats, strings or booleans")]
+    #[error(
+        "columns of type {0} are not supported; store numbers, dates, strings or booleans, or \
+         list the column under `ignore`"
+    )]
     UnsupportedType(String),
+    /// A Parquet column that is packed in a way that is not read.
+    #[error("packed by {0}, which is not read here; write the file with snappy, gzip, lz4 or zstd")]
+    UnsupportedCodec(String),
+    /// A zstd file, and a program that was built without it.
+    #[error("a zstd file, and this program was built without feature `parquet`; give gzip or CSV")]
+    NoZstd,
     /// The label that was named, or the last column, has too many values to be a class.
     #[error("more than {0} different values cannot be classes; name the label column")]
     TooManyClasses(usize),
@@ -149,6 +180,7 @@ impl ReadError {
     pub fn without_value(&self) -> String {
         let kind = match &self.fault {
             ReadFault::NotANumber(_) | ReadFault::NotFinite(_) => "the value is not a number",
+            ReadFault::NotADate(_) => "the value is no date",
             ReadFault::OutsideBounds { .. } => "the value is outside the bounds",
             ReadFault::UnknownLevel(_) => "the value is none of the levels",
             ReadFault::UnknownClass(_) => "the value is none of the classes",
@@ -210,9 +242,9 @@ mod tests {
             ReadFault::UnknownLevel("4711".into()),
             ReadFault::UnknownClass("4711".into()),
             ReadFault::OutsideBounds {
-                value: 4711.0,
-                lower: 0.0,
-                upper: 1.0,
+                value: "4711".into(),
+                lower: "0".into(),
+                upper: "1".into(),
             },
         ];
         for fault in faults {

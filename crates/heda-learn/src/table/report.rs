@@ -44,10 +44,19 @@ impl ReadReport {
 
     /// What the owner of the table should know, a line each; empty if nothing happened.
     pub fn warnings(&self) -> Vec<String> {
+        self.warnings_with("dropped")
+    }
+
+    /// The same for rows that are predicted.
+    pub fn warnings_of_prediction(&self) -> Vec<String> {
+        self.warnings_with("without a prediction, because a value is missing")
+    }
+
+    fn warnings_with(&self, dropped: &str) -> Vec<String> {
         let rows = self.rows_read;
         let mut warnings = Vec::new();
         if self.rows_dropped > 0 {
-            warnings.push(format!("{} of {rows} rows dropped", self.rows_dropped));
+            warnings.push(format!("{} of {rows} rows {dropped}", self.rows_dropped));
         }
         if self.labels_missing > 0 {
             warnings.push(format!(

@@ -11,8 +11,10 @@ pub(crate) enum Cell<'a> {
     Text(&'a str),
     #[cfg(feature = "parquet")]
     Integer(i128),
-    #[cfg(feature = "parquet")]
     Number(f64),
+    /// A date, or a date with a time, in days since 1970-01-01.
+    #[cfg(feature = "parquet")]
+    Days(f64),
 }
 
 /// What is called for each row: its place, and the wanted cells in the wanted order.
@@ -25,6 +27,11 @@ pub(crate) trait RowSource {
 
     /// Names of the columns.
     fn header(&self) -> &[String];
+
+    /// Which columns have values that can be read.
+    fn readable(&self) -> Vec<bool> {
+        vec![true; self.header().len()]
+    }
 
     /// Where the header stands.
     fn header_place(&self) -> Option<Place>;

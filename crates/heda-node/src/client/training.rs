@@ -31,10 +31,12 @@ pub enum Notice {
     Connected,
     /// A provider does not answer; we try again after a pause.
     Retry {
-        /// Why, with its name.
+        /// Which.
+        provider: String,
+        /// Why.
         cause: String,
-        /// How long the pause is.
-        pause: Duration,
+        /// How long it will be tried before we give up.
+        left: Duration,
     },
     /// This provider says that its random numbers come from a seed: it protects nothing.
     Seeded(String),
@@ -295,10 +297,12 @@ impl NetworkJob {
             let listener = Arc::clone(&self.listener);
             let patience = self.loss_patience;
             attempts.spawn(async move {
-                let retry = |error: &ConnectError, pause| {
+                let began = Instant::now();
+                let retry = |error: &ConnectError, _pause| {
                     listener(Notice::Retry {
+                        provider: error.provider().to_owned(),
                         cause: error.to_string(),
-                        pause,
+                        left: patience.saturating_sub(began.elapsed()),
                     });
                 };
                 let opened = connector.open_patiently(&provider, patience, retry).await;

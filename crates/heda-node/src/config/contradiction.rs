@@ -40,7 +40,10 @@ pub enum Contradiction {
         known: usize,
     },
     /// Nobody to train with.
-    #[error("a job needs at least one [[provider]]")]
+    #[error(
+        "a job needs at least one [[provider]], or answers to an invitation: `heda train JOB \
+         --answers FOLDER`"
+    )]
     NoProvider,
     /// Two ways to choose features, or none.
     #[error("give either `iota` or `encrypt`")]
@@ -48,12 +51,6 @@ pub enum Contradiction {
     /// Everything would be published without a price.
     #[error("nothing is encrypted, so everything is published: give `epsilon`")]
     NothingEncrypted,
-    /// Something would be published without a price.
-    #[error(
-        "with `iota` below the number of features the others are published: give `epsilon`, or \
-         `iota = \"all\"` to publish nothing"
-    )]
-    NoEpsilon,
     /// An automatic choice without a goal.
     #[error("`iota = \"auto\"` needs a goal under [auto]")]
     NoGoal,

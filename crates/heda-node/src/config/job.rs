@@ -1,7 +1,7 @@
 //! `job.toml`: what a data user wants trained, with whom, and at which price in privacy.
 
 use super::values::{Iota, Name, NotNegative, Positive, Seconds, Share};
-use super::{ConfigError, Contradiction, beside, read, repeated};
+use super::{Answer, ConfigError, Contradiction, JOB_KEYS, beside, read, repeated};
 use crate::client::RemoteProvider;
 use crate::house::policy::{DataFacts, JobRequest, Published};
 use crate::identity::fingerprint::PeerFingerprint;
@@ -32,7 +32,8 @@ pub struct JobConfig {
     /// How gradients are computed.
     #[serde(default)]
     pub engine: Engine,
-    /// How many features are encrypted, the best by the ranking; the others are published.
+    /// How many features are encrypted, the best by the ranking; the others are published or,
+    /// without `epsilon`, left out. All if neither this nor `encrypt` is given.
     pub iota: Option<Iota>,
     /// Or which features are encrypted, by name; the others are published.
     pub encrypt: Option<Vec<String>>,
@@ -78,8 +79,8 @@ pub struct JobConfig {
     /// How long to wait.
     #[serde(default)]
     pub timeouts: Timeouts,
-    /// With whom.
-    #[serde(rename = "provider")]
+    /// With whom; answers to an invitation can stand for these.
+    #[serde(default, rename = "provider")]
     pub providers: Vec<ProviderEntry>,
 }
 
@@ -181,7 +182,23 @@ fn default_held_out() -> Share {
 impl JobConfig {
     /// Reads and checks a file.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let mut config: Self = read(path)?;
+        Self::load_with(path, &[])
+    }
+
+    /// The same with providers that answered an invitation, besides those of the file.
+    pub fn load_with(path: &Path, answers: &[Answer]) -> Result<Self, ConfigError> {
+        let mut config: Self = read(path, &JOB_KEYS)?;
+        if config.iota.is_none() && config.encrypt.is_none() {
+            config.iota = Some(Iota::All);
+        }
+        config
+            .providers
+            .extend(answers.iter().map(|answer| ProviderEntry {
+                name: answer.name.clone(),
+                address: answer.address.clone(),
+                fingerprint: Some(answer.fingerprint),
+                certified_as: None,
+            }));
         config
             .check()
             .map_err(|problem| ConfigError::Contradiction {
@@ -203,11 +220,9 @@ impl JobConfig {
             (Some(_), None) | (None, Some(_)) => {}
             _ => return Err(Contradiction::IotaOrEncrypt),
         }
-        if self.encrypt.as_ref().is_some_and(Vec::is_empty) && self.epsilon.is_none() {
+        let nothing = self.encrypt.as_ref().is_some_and(Vec::is_empty);
+        if (nothing || self.iota == Some(Iota::Best(0))) && self.epsilon.is_none() {
             return Err(Contradiction::NothingEncrypted);
-        }
-        if matches!(self.iota, Some(Iota::Best(_) | Iota::Auto)) && self.epsilon.is_none() {
-            return Err(Contradiction::NoEpsilon);
         }
         match (&self.auto, self.iota == Some(Iota::Auto)) {
             (Some(auto), true) => auto.check()?,
@@ -354,8 +369,12 @@ mod tests {
     #[test]
     fn errors_name_the_line_and_the_reason() {
         for (from, to, word) in [
-            ("iterations = 40", "iterations = 0", "nonzero"),
-            ("iterations = 40", "iteration = 40", "unknown field"),
+            ("iterations = 40", "iterations = 0", "from 1 upwards"),
+            (
+                "iterations = 40",
+                "iteration = 40",
+                "did you mean `iterations`",
+            ),
             ("iota = 5", "iota = \"some\"", "a number of features"),
             ("iota = 5", "iota = -1", "a number of features"),
             ("epsilon = 1.5", "epsilon = 0", "zero"),
@@ -376,8 +395,11 @@ mod tests {
 
     #[test]
     fn there_is_no_default_epsilon() {
+        // Without it nothing is published: what is not encrypted is left out.
         let without = GOOD.replacen("epsilon = 1.5\n", "", 1);
-        assert!(load(&without).unwrap_err().contains("give `epsilon`"));
+        assert_eq!(load(&without).unwrap().epsilon, None);
+        let nothing = without.replacen("iota = 5", "iota = 0", 1);
+        assert!(load(&nothing).unwrap_err().contains("give `epsilon`"));
         let all = without.replacen("iota = 5", "iota = \"all\"", 1);
         assert_eq!(load(&all).unwrap().epsilon, None);
     }

@@ -4,19 +4,28 @@
 //! that shows the line. Paths in a file are relative to the file.
 
 mod contradiction;
+mod invitation;
 mod job;
+mod job_keys;
 mod provider;
+mod provider_keys;
+pub mod template;
 mod values;
 
 pub use contradiction::Contradiction;
+pub use invitation::{ANSWER_ENDING, Answer, Invitation, Terms};
 pub use job::{Auto, JobConfig, OnLoss, ProviderEntry, Timeouts};
+pub use job_keys::JOB_KEYS;
 pub use provider::{
     AllowedPeer, KnownProvider, LimitsConfig, ProviderConfig, RecognitionConfig, Reproducible,
 };
-pub use values::{Iota, Name, NotNegative, Positive, Seconds, Share};
+pub use provider_keys::PROVIDER_KEYS;
+pub use values::{Iota, Name, NoName, NoSeconds, NotNegative, Positive, Seconds, Share};
 
 use crate::identity::IdentityError;
 use crate::system::files;
+use heda_learn::reference::FileKeys;
+use heda_learn::schema::{MAX_SCHEMA_BYTES, SchemaError};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
@@ -48,6 +57,9 @@ pub enum ConfigError {
         /// What does not fit, and what would.
         problem: Contradiction,
     },
+    /// The schema in an invitation cannot be used.
+    #[error(transparent)]
+    Schema(SchemaError),
     /// The certificate of the authority cannot be read.
     #[error(transparent)]
     Authority(#[from] IdentityError),
@@ -55,9 +67,20 @@ pub enum ConfigError {
 
 /// Files that people write are short.
 const FILE_LIMIT: u64 = 1 << 20;
+/// An invitation holds a schema, quoted.
+const INVITATION_LIMIT: u64 = FILE_LIMIT + 2 * MAX_SCHEMA_BYTES as u64;
 
-fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
-    let bytes = files::read_bounded(path, FILE_LIMIT).map_err(|cause| ConfigError::File {
+fn read<T: DeserializeOwned>(path: &Path, keys: &FileKeys) -> Result<T, ConfigError> {
+    let explain = |text: &str, error: &toml::de::Error| keys.explain(text, error);
+    read_text(path, FILE_LIMIT, explain)
+}
+
+fn read_text<T: DeserializeOwned>(
+    path: &Path,
+    limit: u64,
+    explain: impl Fn(&str, &toml::de::Error) -> String,
+) -> Result<T, ConfigError> {
+    let bytes = files::read_bounded(path, limit).map_err(|cause| ConfigError::File {
         path: path.to_owned(),
         cause,
     })?;
@@ -66,7 +89,7 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
         cause,
     };
     let text = std::str::from_utf8(&bytes).map_err(|_| content("not UTF-8 text".into()))?;
-    toml::from_str(text).map_err(|e| content(e.to_string().trim_end().to_owned()))
+    toml::from_str(text).map_err(|e| content(explain(text, &e)))
 }
 
 /// A path in a file, seen from where the program runs.
@@ -88,3 +111,11 @@ fn repeated<T: Ord>(values: impl IntoIterator<Item = T>) -> Option<T> {
     }
     None
 }
+
+/// What is wrong with a file that programs write.
+fn as_it_is(_: &str, error: &toml::de::Error) -> String {
+    error.to_string().trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod reference_tests;

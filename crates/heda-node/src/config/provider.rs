@@ -1,13 +1,14 @@
 //! `provider.toml`: what a provider offers, to whom, and how much of it.
 
 use super::values::{Name, Positive, Seconds};
-use super::{ConfigError, Contradiction, beside, read, repeated};
+use super::{ConfigError, Contradiction, PROVIDER_KEYS, beside, read, repeated};
 use crate::house::ledger::LedgerPlace;
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::load_certificates;
 use crate::identity::trust::{Recognition, TrustedPeer};
 use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
+use heda_learn::table::CsvFormat;
 use heda_train::engine::Engine;
 use serde::Deserialize;
 use std::net::SocketAddr;
@@ -24,6 +25,9 @@ pub struct ProviderConfig {
     pub data_set: Name,
     /// The rows, CSV or Parquet.
     pub data: PathBuf,
+    /// How the rows are written, if they are CSV; found from the first lines where not given.
+    #[serde(default)]
+    pub csv: CsvFormat,
     /// The schema that all parties agreed on.
     pub schema: PathBuf,
     /// Address and port for data users.
@@ -225,7 +229,7 @@ fn default_grace() -> Seconds {
 impl ProviderConfig {
     /// Reads and checks a file.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let mut config: Self = read(path)?;
+        let mut config: Self = read(path, &PROVIDER_KEYS)?;
         config
             .check()
             .map_err(|problem| ConfigError::Contradiction {
@@ -349,7 +353,7 @@ mod tests {
                 "rows_per_batch_min = 50",
                 "rows_per_batch_min = 0",
                 "line ",
-                "nonzero",
+                "from 1 upwards",
             ),
             ("127.0.0.1:9464", "here", "line ", "address"),
             (

@@ -1,8 +1,9 @@
 //! Values that are checked while a file is read, so that an error points at its line.
 
 use serde::de::{Error, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A finite number above zero.
@@ -31,6 +32,11 @@ impl<'de> Deserialize<'de> for Positive {
 pub struct Share(f64);
 
 impl Share {
+    /// A share; `None` unless it is at least 0 and below 1.
+    pub fn new(value: f64) -> Option<Self> {
+        (0.0..1.0).contains(&value).then_some(Self(value))
+    }
+
     /// For defaults in the code.
     pub(super) const fn of(value: f64) -> Self {
         Self(value)
@@ -45,12 +51,14 @@ impl Share {
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let value = f64::deserialize(from)?;
-        if (0.0..1.0).contains(&value) {
-            return Ok(Self(value));
-        }
-        Err(D::Error::custom(format!(
-            "{value} is not at least 0 and below 1"
-        )))
+        let words = || D::Error::custom(format!("{value} is not at least 0 and below 1"));
+        Self::new(value).ok_or_else(words)
+    }
+}
+
+impl Serialize for Share {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_f64(self.0)
     }
 }
 
@@ -98,14 +106,25 @@ impl Seconds {
     }
 }
 
+/// A time that is not waited for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0} seconds are not between 1 and a week")]
+pub struct NoSeconds(u64);
+
+impl TryFrom<u64> for Seconds {
+    type Error = NoSeconds;
+
+    fn try_from(seconds: u64) -> Result<Self, NoSeconds> {
+        match seconds {
+            1..=604_800 => Ok(Self(seconds)),
+            other => Err(NoSeconds(other)),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        match u64::deserialize(from)? {
-            seconds @ 1..=604_800 => Ok(Self(seconds)),
-            other => Err(D::Error::custom(format!(
-                "{other} seconds are not between 1 and a week"
-            ))),
-        }
+        Self::try_from(u64::deserialize(from)?).map_err(D::Error::custom)
     }
 }
 
@@ -126,18 +145,32 @@ impl fmt::Display for Name {
     }
 }
 
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
+/// A text that cannot name anything.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a name has 1 to 100 characters, none of them invisible")]
+pub struct NoName;
+
+impl FromStr for Name {
+    type Err = NoName;
+
+    fn from_str(text: &str) -> Result<Self, NoName> {
         let fits = (1..=100).contains(&text.chars().count())
             && text.trim() == text
             && !text.contains(char::is_control);
-        if fits {
-            return Ok(Self(text));
-        }
-        Err(D::Error::custom(
-            "a name has 1 to 100 characters, none of them invisible",
-        ))
+        fits.then(|| Self(text.to_owned())).ok_or(NoName)
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(D::Error::custom)
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.0)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::identity::Identity;
 use crate::identity::trust::{OwnCertificate, Trust};
 use crate::system::clock::{Clock, Timestamp};
 use crate::system::files;
+use heda_learn::infer;
 use serde::Serialize;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -71,8 +72,25 @@ pub fn check(config: &ProviderConfig, clock: &Arc<dyn Clock>) -> Vec<Finding> {
     findings.push(check_port("port", config.listen));
     findings.extend(config.metrics.map(check_metrics));
     findings.push(check_store(config, clock));
+    findings.extend(check_marks(config));
     findings.extend(check_data(config));
     findings
+}
+
+/// A schema that was proposed from rows and is still marked as such.
+fn check_marks(config: &ProviderConfig) -> Option<Finding> {
+    let text = std::fs::read_to_string(&config.schema).ok()?;
+    match infer::unconfirmed(&text) {
+        0 => None,
+        marks => {
+            let (mark, schema) = (infer::MARK, config.schema.display());
+            let words = format!(
+                "{marks} lines of {schema} are still marked {mark}: what was read from rows is \
+                 private; replace it by what is publicly known and delete the marks"
+            );
+            Some(Finding::bad("schema", words))
+        }
+    }
 }
 
 fn check_clock(now: Timestamp) -> Finding {

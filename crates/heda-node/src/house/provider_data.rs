@@ -56,7 +56,8 @@ impl ProviderData {
     /// Reads what a configuration names.
     pub fn load(config: &ProviderConfig) -> Result<Self, DataError> {
         let schema = Schema::read(&config.schema)?;
-        let (rows, report) = TableReader::new(&schema).read_file(&config.data)?;
+        let reader = TableReader::new(&schema).with_format(config.csv);
+        let (rows, report) = reader.read_file(&config.data)?;
         for peer in &config.allowed {
             let known = |name: &str| schema.columns().iter().any(|c| c.name() == name);
             let mut columns = peer.columns.iter().flatten();

@@ -49,6 +49,16 @@ impl PeerFingerprint {
         Ok(Self::of_key(&parsed.subject_public_key_info()))
     }
 
+    /// Thirty digits for people who compare by voice: the chance that another key has the same is
+    /// 1 to 10^30.
+    pub fn spoken(&self) -> String {
+        let first = self.0[..16].iter();
+        let number = first.fold(0u128, |sum, &byte| (sum << 8) | u128::from(byte));
+        let digits = format!("{:030}", number % 10u128.pow(30));
+        let groups: Vec<&str> = (0..6).map(|at| &digits[5 * at..5 * at + 5]).collect();
+        groups.join(" ")
+    }
+
     /// The 32 bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -116,6 +126,16 @@ mod tests {
         let one = PeerFingerprint(std::array::from_fn(|i| i as u8 * 7));
         assert_eq!(one.to_string().parse(), Ok(one));
         assert_eq!(one.to_string().len(), 7 + 64);
+    }
+
+    #[test]
+    fn a_spoken_fingerprint_has_thirty_digits() {
+        let spoken = PeerFingerprint([0; 32]).spoken();
+        assert_eq!(spoken, "00000 00000 00000 00000 00000 00000");
+        let mut last = [0; 32];
+        last[15] = 7;
+        assert!(PeerFingerprint(last).spoken().ends_with(" 00007"));
+        assert_ne!(PeerFingerprint([1; 32]).spoken(), spoken);
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(super) fn table(caption: &str, head: &[&str], rows: &[Vec<String>]) -> Marku
                         tr {
                             @for (index, cell) in row.iter().enumerate() {
                                 @if index == 0 {
-                                    th scope="row" { (cell) }
+                                    th scope="row" { (breakable(cell)) }
                                 } @else {
                                     td class=[class_of(cell)] { (cell) }
                                 }
@@ -64,6 +64,13 @@ pub(super) fn table(caption: &str, head: &[&str], rows: &[Vec<String>]) -> Marku
                 }
             }
         }
+    }
+}
+
+/// A name that may be broken after its parts, and nowhere else.
+fn breakable(name: &str) -> Markup {
+    html! {
+        @for part in name.split_inclusive(['_', '.', '=', '-', '/']) { (part) wbr; }
     }
 }
 

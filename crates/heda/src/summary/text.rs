@@ -62,7 +62,12 @@ impl Summary {
         match self.private.is_some() {
             true => {}
             false => match self.by_class.is_empty() {
-                true => lines.push(format!("{heading:<36}{:>9}", percent(self.accuracy))),
+                true => {
+                    let sure = self.accuracy_interval.map_or(String::new(), |[low, high]| {
+                        format!(" (95 %: {:.1} to {:.1} %)", 100.0 * low, 100.0 * high)
+                    });
+                    lines.push(format!("{heading:<36}{:>9}{sure}", percent(self.accuracy)));
+                }
                 false => lines.push(heading.to_owned()),
             },
         }
@@ -79,7 +84,9 @@ impl Summary {
             }
         };
         control("  in clear, all features", self.plain_accuracy);
-        control("  in clear, published ones dropped", self.dropped_accuracy);
+        if self.iota < self.features {
+            control("  in clear, published ones dropped", self.dropped_accuracy);
+        }
         control("  most frequent class", self.majority_accuracy);
         if let Some([low, high]) = self.auc {
             lines.push(format!(

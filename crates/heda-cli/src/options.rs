@@ -1,0 +1,88 @@
+//! Options that several commands share: how a table is written, and how a model is trained.
+
+use heda::{JobBuilder, LossKind};
+use heda_learn::table::{CsvFormat, Encoding, Mark};
+
+/// How a CSV file is written; found from its first lines where not given.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = "How the table is written")]
+pub(crate) struct CsvOptions {
+    /// What stands between cells: `,`, `;`, `tab`, `|`, …; found from the header if not given
+    #[arg(long, value_name = "CHARACTER")]
+    separator: Option<Mark>,
+    /// What stands around cells that hold a separator; found from the first lines if not given
+    #[arg(long, value_name = "CHARACTER")]
+    quote: Option<Mark>,
+    /// utf-8 or latin-1
+    #[arg(long, value_name = "NAME", default_value = "utf-8")]
+    encoding: Encoding,
+}
+
+impl CsvOptions {
+    pub(crate) fn format(&self) -> CsvFormat {
+        CsvFormat {
+            separator: self.separator,
+            quote: self.quote,
+            encoding: self.encoding,
+        }
+    }
+}
+
+/// How a model is trained, as in a job file.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Training, as in a job file")]
+pub(crate) struct TrainingOptions {
+    /// What is minimised: logistic, squared-hinge or ridge
+    #[arg(long, value_name = "LOSS", value_parser = loss)]
+    loss: Option<LossKind>,
+    /// Iterations at most, of each model
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    iterations: Option<u32>,
+    /// Share of the rows that is kept for evaluation, at least 0 and below 1
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    held_out: Option<f64>,
+}
+
+impl TrainingOptions {
+    /// Puts what was given into a job.
+    pub(crate) fn put_into(&self, mut job: JobBuilder) -> JobBuilder {
+        if let Some(loss) = self.loss {
+            job = job.loss(loss);
+        }
+        if let Some(iterations) = self.iterations {
+            job = job.iterations(iterations);
+        }
+        if let Some(share) = self.held_out {
+            job = job.hold_out((1000.0 * share).round() as u32);
+        }
+        job
+    }
+}
+
+/// A loss by the name that job files use.
+fn loss(name: &str) -> Result<LossKind, String> {
+    serde_json::from_value(name.into()).map_err(|e| e.to_string())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse::<f64>().map_err(|e| e.to_string())?;
+    match (0.0..0.9995).contains(&share) {
+        true => Ok(share),
+        false => Err("choose a share of at least 0 and below 1, such as 0.2".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_have_the_names_of_the_job_file() {
+        for kind in [LossKind::Logistic, LossKind::SquaredHinge, LossKind::Ridge] {
+            let name = serde_json::to_value(kind).unwrap();
+            assert_eq!(loss(name.as_str().unwrap()), Ok(kind));
+        }
+        assert!(loss("hinge").unwrap_err().contains("logistic"));
+        assert!(share("1").is_err() && share("0.2") == Ok(0.2));
+    }
+}

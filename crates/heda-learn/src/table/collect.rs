@@ -1,0 +1,178 @@
+//! Collects the rows of a file: the wanted columns, encoded, with classes or identifiers.
+
+use super::ReadLimits;
+use super::encode::{RowEncoder, is_missing, level_text};
+use super::error::{ReadError, ReadFault, shorten};
+use super::report::ReadReport;
+use super::source::{self, Cell, RowSource};
+use crate::schema::Schema;
+use std::collections::{HashMap, HashSet};
+
+/// What rows are read for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Purpose<'a> {
+    /// Every column must be known, every row has a class.
+    Training,
+    /// Columns that the schema does not know are passed over, and so are classes. A row with a
+    /// missing value that the schema refuses is left out. One column may name the rows.
+    Prediction { id: Option<&'a str> },
+}
+
+/// The rows read so far.
+pub(super) struct Collected<'s> {
+    schema: &'s Schema,
+    purpose: Purpose<'s>,
+    limits: ReadLimits,
+    width: usize,
+    pub(super) values: Vec<f64>,
+    pub(super) labels: Vec<u32>,
+    /// For each row its number in the file.
+    pub(super) numbers: Vec<u64>,
+    /// For each row its name, if a column names rows.
+    pub(super) ids: Vec<String>,
+    /// Numbers and names of the rows that were left out.
+    pub(super) left_out: Vec<(u64, Option<String>)>,
+    pub(super) report: ReadReport,
+}
+
+impl<'s> Collected<'s> {
+    pub(super) fn new(schema: &'s Schema, limits: ReadLimits, purpose: Purpose<'s>) -> Self {
+        Self {
+            schema,
+            purpose,
+            limits,
+            width: schema.width(),
+            values: Vec::new(),
+            labels: Vec::new(),
+            numbers: Vec::new(),
+            ids: Vec::new(),
+            left_out: Vec::new(),
+            report: ReadReport::new(schema),
+        }
+    }
+
+    /// Reads all rows. Columns come in the order of the schema, the label or the name last.
+    pub(super) fn collect(&mut self, source: impl RowSource) -> Result<(), ReadError> {
+        let file = source.file().to_owned();
+        let wanted = self.wanted(&source)?;
+        let encoder = RowEncoder::new(self.schema);
+        let encoder = match self.purpose {
+            Purpose::Training => encoder,
+            Purpose::Prediction { .. } => encoder.lenient(),
+        };
+        let classes = self.class_codes();
+        source.visit(&wanted, &mut |place, cells| {
+            let added = self.add(&encoder, &classes, cells);
+            added.map_err(|(column, fault)| {
+                let error = ReadError::new(&file, fault).at(place);
+                match column {
+                    Some(index) => error.column(self.column_name(index)),
+                    None => error,
+                }
+            })
+        })?;
+        let fault = match (self.report.rows_read, self.numbers.len()) {
+            (0, _) => ReadFault::Empty,
+            (read, 0) if matches!(self.purpose, Purpose::Training) => ReadFault::AllDropped(read),
+            _ => return Ok(()),
+        };
+        Err(ReadError::new(&file, fault))
+    }
+
+    /// Adds a row; a fault comes with the position of its column.
+    fn add(
+        &mut self,
+        encoder: &RowEncoder<'_>,
+        classes: &HashMap<&str, u32>,
+        cells: &[Cell<'_>],
+    ) -> Result<(), (Option<usize>, ReadFault)> {
+        if self.limits.values.saturating_sub(self.values.len()) < self.width {
+            return Err((None, ReadFault::TooLarge(self.limits.values)));
+        }
+        self.report.rows_read += 1;
+        let (attributes, last) = cells.split_at(self.schema.columns().len());
+        let start = self.values.len();
+        let mut kept = encoder
+            .encode(attributes, &mut self.values, &mut self.report)
+            .map_err(|(column, fault)| (Some(column), fault))?;
+        let mut name = None;
+        match (self.purpose, last.first()) {
+            (Purpose::Training, Some(label)) => {
+                let class = self.class(label, classes);
+                match class.map_err(|fault| (Some(attributes.len()), fault))? {
+                    Some(class) if kept => self.labels.push(class),
+                    Some(_) => {}
+                    None => kept = false,
+                }
+            }
+            (_, last) => name = last.map(|cell| level_text(cell).into_owned()),
+        }
+        if kept {
+            self.numbers.push(self.report.rows_read);
+            self.ids.extend(name);
+        } else {
+            self.values.truncate(start);
+            self.report.rows_dropped += 1;
+            self.left_out.push((self.report.rows_read, name));
+        }
+        Ok(())
+    }
+
+    /// The class of a row, or `None` if the row is to be dropped.
+    fn class(
+        &mut self,
+        label: &Cell<'_>,
+        classes: &HashMap<&str, u32>,
+    ) -> Result<Option<u32>, ReadFault> {
+        if is_missing(label, self.schema.missing_markers()) {
+            self.report.labels_missing += 1;
+            let dropped = self.schema.label().drops_missing();
+            return dropped.then_some(None).ok_or(ReadFault::Missing);
+        }
+        let text = level_text(label);
+        let class = classes.get(&*text).copied().map(Some);
+        class.ok_or_else(|| ReadFault::UnknownClass(shorten(&text)))
+    }
+
+    fn class_codes(&self) -> HashMap<&'s str, u32> {
+        let label = self.schema.label();
+        let values = label.values().iter().enumerate();
+        values
+            .map(|(position, value)| (value.as_str(), label.class_of(position)))
+            .collect()
+    }
+
+    fn column_name(&self, index: usize) -> &str {
+        let columns = self.schema.columns();
+        columns
+            .get(index)
+            .map_or(self.schema.label().column(), |column| column.name())
+    }
+
+    /// Positions in the file of the columns of the schema, the label last if it is wanted.
+    fn wanted(&self, source: &impl RowSource) -> Result<Vec<usize>, ReadError> {
+        let positions = source::positions(source)?;
+        let label = self.schema.label().column();
+        let columns = self.schema.columns().iter().map(|column| column.name());
+        let last = match self.purpose {
+            Purpose::Training => Some(label),
+            Purpose::Prediction { id } => id,
+        };
+        let names = columns.chain(last);
+        let missing = |name| source::header_error(source, name, ReadFault::MissingColumn);
+        let find = |name| positions.get(name).copied().ok_or_else(|| missing(name));
+        let wanted = names.map(find).collect::<Result<Vec<_>, _>>()?;
+        if matches!(self.purpose, Purpose::Prediction { .. }) {
+            return Ok(wanted);
+        }
+        let mut used = vec![false; source.header().len()];
+        wanted.iter().for_each(|&index| used[index] = true);
+        let ignored: HashSet<&String> = self.schema.ignore().iter().collect();
+        let unknown =
+            |(name, used): &(&String, &bool)| !**used && *name != label && !ignored.contains(name);
+        match source.header().iter().zip(&used).find(unknown) {
+            Some((name, _)) => Err(source::header_error(source, name, ReadFault::UnknownColumn)),
+            None => Ok(wanted),
+        }
+    }
+}

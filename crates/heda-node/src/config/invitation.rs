@@ -1,0 +1,267 @@
+//! Invitations and answers: one file each way, so that nobody copies fingerprints or schemas by
+//! hand.
+//!
+//! A data user sends everyone the same invitation: who asks, for what, by which schema. A provider
+//! answers with one file: where it is, who it is, what it allows. Both are as trustworthy as the way
+//! they came by; people who want to be sure compare the numbers of
+//! [`PeerFingerprint::spoken`] by voice.
+
+use super::values::{Name, Share};
+use super::{ConfigError, as_it_is, read_text};
+use crate::identity::fingerprint::PeerFingerprint;
+use heda_dp::epsilon::Epsilon;
+use heda_learn::schema::Schema;
+use heda_train::engine::Engine;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+/// The version of both formats.
+const FORMAT: u32 = 1;
+/// How the name of an answer ends.
+pub const ANSWER_ENDING: &str = ".answer.toml";
+/// Most answers that a folder may hold.
+const MOST_ANSWERS: usize = 1000;
+
+/// What a data user sends to every provider.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Invitation {
+    /// Version of this format: 1.
+    pub format: u32,
+    /// What the data user is called.
+    pub from: Name,
+    /// Its key.
+    pub fingerprint: PeerFingerprint,
+    /// What everyone calls the data.
+    pub data_set: Name,
+    /// The schema, as text.
+    pub schema: String,
+    /// What will be asked for.
+    pub terms: Terms,
+}
+
+/// What a data user will ask for, as far as a provider's limits go by it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    /// How gradients are computed.
+    pub engine: Engine,
+    /// Iterations at most, of each model.
+    pub iterations: NonZeroU32,
+    /// Share of the rows that is kept for evaluation.
+    pub held_out: Share,
+    /// What publishing may cost; nothing is published without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<Epsilon>,
+}
+
+/// What a provider sends back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// Version of this format: 1.
+    pub format: u32,
+    /// What the provider is called.
+    pub name: Name,
+    /// Host and port.
+    pub address: String,
+    /// Its key.
+    pub fingerprint: PeerFingerprint,
+    /// What it calls the data.
+    pub data_set: Name,
+    /// Fingerprint of the schema that it reads its rows by.
+    pub schema: String,
+    /// What it allows, in words.
+    pub policy: Vec<String>,
+}
+
+fn of_this_format(format: u32, path: &Path) -> Result<(), ConfigError> {
+    match format {
+        FORMAT => Ok(()),
+        other => Err(ConfigError::Content {
+            path: path.to_owned(),
+            cause: format!("format {other} is not known here; this program reads format {FORMAT}"),
+        }),
+    }
+}
+
+impl Invitation {
+    /// An invitation of the present format.
+    pub fn new(
+        from: Name,
+        fingerprint: PeerFingerprint,
+        data_set: Name,
+        schema: String,
+        terms: Terms,
+    ) -> Self {
+        Self {
+            format: FORMAT,
+            from,
+            fingerprint,
+            data_set,
+            schema,
+            terms,
+        }
+    }
+
+    /// Reads an invitation and the schema in it.
+    pub fn load(path: &Path) -> Result<(Self, Schema), ConfigError> {
+        let invitation: Self = read_text(path, super::INVITATION_LIMIT, as_it_is)?;
+        of_this_format(invitation.format, path)?;
+        let name = format!("{}: schema", path.display());
+        let schema = Schema::parse(&invitation.schema, &name).map_err(ConfigError::Schema)?;
+        Ok((invitation, schema))
+    }
+
+    /// As a file, with a word on what it is.
+    pub fn to_toml(&self) -> String {
+        let text = "# An invitation to train a model together, made by `heda invite`. A provider \
+                    takes it with\n# `heda provider setup --invitation FILE`. Nothing in it is \
+                    secret.\n";
+        text.to_owned() + &toml::to_string(self).unwrap_or_default()
+    }
+
+    /// Iterations of all models: one a class, or one for two classes.
+    pub fn iterations(&self, schema: &Schema) -> u64 {
+        let models = match schema.label().classes().len() as u64 {
+            2 => 1,
+            classes => classes,
+        };
+        u64::from(self.terms.iterations.get()) * models
+    }
+}
+
+impl Answer {
+    /// An answer of the present format.
+    pub fn new(
+        invitation: &Invitation,
+        schema: &Schema,
+        name: Name,
+        address: String,
+        fingerprint: PeerFingerprint,
+        policy: Vec<String>,
+    ) -> Self {
+        Self {
+            format: FORMAT,
+            name,
+            address,
+            fingerprint,
+            data_set: invitation.data_set.clone(),
+            schema: schema.fingerprint().to_string(),
+            policy,
+        }
+    }
+
+    /// Reads an answer.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let answer: Self = read_text(path, super::FILE_LIMIT, as_it_is)?;
+        of_this_format(answer.format, path)?;
+        Ok(answer)
+    }
+
+    /// Reads all answers of a folder, in the order of their file names.
+    pub fn in_folder(folder: &Path) -> Result<Vec<Self>, ConfigError> {
+        let failed = |cause| ConfigError::File {
+            path: folder.to_owned(),
+            cause,
+        };
+        let mut paths: Vec<PathBuf> = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let name = path.file_name().map(|name| name.to_string_lossy());
+            if name.is_some_and(|name| name.ends_with(ANSWER_ENDING)) {
+                paths.push(path);
+            }
+        }
+        if paths.is_empty() || paths.len() > MOST_ANSWERS {
+            return Err(ConfigError::Content {
+                path: folder.to_owned(),
+                cause: format!(
+                    "{} files end in {ANSWER_ENDING}; put the answers of the providers here, at \
+                     most {MOST_ANSWERS}",
+                    paths.len()
+                ),
+            });
+        }
+        paths.sort();
+        paths.iter().map(|path| Self::load(path)).collect()
+    }
+
+    /// As a file, with a word on what it is.
+    pub fn to_toml(&self) -> String {
+        let text = "# A provider's answer to an invitation, made by `heda provider setup`. The data \
+                    user puts it\n# beside those of the others and runs `heda train job.toml \
+                    --answers FOLDER`. Nothing in it is secret.\n";
+        text.to_owned() + &toml::to_string(self).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCHEMA: &str = "format = 1\nname = \"w\"\n[label]\ncolumn = \"y\"\nclasses = [\"a\", \
+        \"b\", \"c\"]\n[[column]]\nname = \"age\" # '''\nkind = \"numeric\"\nbounds = [0, 120]\n";
+
+    fn invitation() -> Invitation {
+        let print = format!("sha256:{}", "ab".repeat(32));
+        let text = format!(
+            "format = 1\nfrom = \"university\"\nfingerprint = \"{print}\"\ndata_set = \"ward\"\n\
+             schema = {}\n[terms]\nengine = \"{}\"\niterations = 20\nheld_out = 0.2\n",
+            toml::Value::from(SCHEMA),
+            Engine::default().name()
+        );
+        toml::from_str(&text).unwrap()
+    }
+
+    fn written(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn an_invitation_comes_back_with_its_schema() {
+        let sent = invitation();
+        let (_folder, path) = written("invitation.toml", &sent.to_toml());
+        let (received, schema) = Invitation::load(&path).unwrap();
+        assert_eq!(received, sent);
+        assert_eq!(schema, Schema::parse(SCHEMA, "x").unwrap());
+        assert_eq!(received.iterations(&schema), 60, "three models");
+    }
+
+    #[test]
+    fn answers_are_found_by_their_ending() {
+        let sent = invitation();
+        let schema = Schema::parse(SCHEMA, "x").unwrap();
+        let policy = vec!["nothing is published".to_owned()];
+        let (name, address) = (sent.from.clone(), "north.example:7443".to_owned());
+        let answer = Answer::new(&sent, &schema, name, address, sent.fingerprint, policy);
+        let (folder, _) = written("b.answer.toml", &answer.to_toml());
+        std::fs::write(folder.path().join("a.answer.toml"), answer.to_toml()).unwrap();
+        std::fs::write(folder.path().join("notes.txt"), "x").unwrap();
+        let found = Answer::in_folder(folder.path()).unwrap();
+        assert_eq!(found, [answer.clone(), answer]);
+        let (folder, _) = written("notes.txt", "x");
+        let error = Answer::in_folder(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("0 files end in .answer.toml"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let good = invitation().to_toml();
+        for (from, to, word) in [
+            ("format = 1\nfrom", "format = 2\nfrom", "format 2"),
+            ("from = ", "sender = ", "sender"),
+            ("[0, 120]", "[120, 0]", "reversed"),
+            ("sha256:ab", "sha256:", "64 hexadecimal digits"),
+        ] {
+            assert!(good.contains(from), "{from} in {good}");
+            let (_folder, path) = written("i.toml", &good.replacen(from, to, 1));
+            let error = Invitation::load(&path).unwrap_err().to_string();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+}

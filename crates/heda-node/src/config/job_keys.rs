@@ -1,0 +1,273 @@
+//! Every key of `job.toml`, for the reference and for messages.
+
+use super::provider_keys::engines;
+use heda_learn::reference::{FileKeys, Key, Need, Value};
+use heda_learn::score;
+use heda_train::engine::Engine;
+
+fn default_engine() -> String {
+    format!("\"{}\"", Engine::default())
+}
+
+fn rankings() -> Vec<&'static str> {
+    score::Method::ALL
+        .iter()
+        .map(|method| method.name())
+        .collect()
+}
+
+/// All keys.
+pub const JOB_KEYS: FileKeys = FileKeys {
+    file: "job.toml",
+    about: "What a data user wants trained, with whom, and at which price in privacy.",
+    keys: &[
+        Key {
+            section: "",
+            name: "identity",
+            value: Value::Path,
+            need: Need::Required,
+            example: "\"identity\"",
+            meaning: "Folder with key and certificate, made by `heda init` or `heda invite`",
+        },
+        Key {
+            section: "",
+            name: "schema",
+            value: Value::Path,
+            need: Need::Required,
+            example: "\"schema.toml\"",
+            meaning: "The [schema](schema.md) that all parties agreed on",
+        },
+        Key {
+            section: "",
+            name: "data_set",
+            value: Value::Text,
+            need: Need::Required,
+            example: "\"ward-2026\"",
+            meaning: "What the providers call their data",
+        },
+        Key {
+            section: "",
+            name: "authority",
+            value: Value::Path,
+            need: Need::Optional,
+            example: "\"authority.pem\"",
+            meaning: "Certificate of a private authority, for providers that are `certified_as` something",
+        },
+        Key {
+            section: "",
+            name: "engine",
+            value: Value::Named(engines),
+            need: Need::Computed(default_engine),
+            example: "\"paper\"",
+            meaning: "How gradients are computed",
+        },
+        Key {
+            section: "",
+            name: "iota",
+            value: Value::WholeOr(&["all", "auto"]),
+            need: Need::Default("\"all\""),
+            example: "5",
+            meaning: "How many features are encrypted, the best by the ranking; the others are published or, without `epsilon`, left out. `auto` goes by `[auto]`",
+        },
+        Key {
+            section: "",
+            name: "encrypt",
+            value: Value::Texts,
+            need: Need::Optional,
+            example: "[\"age\", \"marker\"]",
+            meaning: "Instead of `iota`: which features are encrypted, by name",
+        },
+        Key {
+            section: "",
+            name: "ranking",
+            value: Value::Named(rankings),
+            need: Need::Default("\"kw\""),
+            example: "\"chi2\"",
+            meaning: "How features are ranked",
+        },
+        Key {
+            section: "",
+            name: "ranked_by",
+            value: Value::Text,
+            need: Need::Optional,
+            example: "\"hospital-a\"",
+            meaning: "One provider whose own ranking counts for all, instead of the sum over everyone",
+        },
+        Key {
+            section: "",
+            name: "order",
+            value: Value::Texts,
+            need: Need::Optional,
+            example: "[\"age\", \"marker\"]",
+            meaning: "All features from best to worst, so that nothing is read from data to rank them",
+        },
+        Key {
+            section: "",
+            name: "key_bits",
+            value: Value::Whole,
+            need: Need::Default("2048"),
+            example: "2048",
+            meaning: "Key size of engine `paper`",
+        },
+        Key {
+            section: "",
+            name: "epsilon",
+            value: Value::Number,
+            need: Need::Optional,
+            example: "1.5",
+            meaning: "What publishing may cost, for all published columns of a row together; nothing is published without it",
+        },
+        Key {
+            section: "",
+            name: "mechanism",
+            value: Value::OneOf(&["laplace", "ima", "imdav", "standard"]),
+            need: Need::Default("\"laplace\""),
+            example: "\"laplace\"",
+            meaning: "How columns are published; providers allow `laplace` unless they say otherwise",
+        },
+        Key {
+            section: "",
+            name: "loss",
+            value: Value::OneOf(&["logistic", "squared-hinge", "bounded-logistic", "ridge"]),
+            need: Need::Default("\"logistic\""),
+            example: "\"squared-hinge\"",
+            meaning: "What is minimised",
+        },
+        Key {
+            section: "",
+            name: "optimiser",
+            value: Value::Table,
+            need: Need::Default("{ name = \"lbfgs\", memory = 10 }"),
+            example: "{ name = \"lbfgs\" }",
+            meaning: "How the model is improved: `lbfgs` (`memory`), `nesterov` (`rate`, `batches`) or `descent` (`rate`, `minimum_rate`, `decay`, `batches`)",
+        },
+        Key {
+            section: "",
+            name: "iterations",
+            value: Value::Count,
+            need: Need::Required,
+            example: "40",
+            meaning: "Iterations at most, of each model",
+        },
+        Key {
+            section: "",
+            name: "tolerance",
+            value: Value::Number,
+            need: Need::Default("0.0001"),
+            example: "0.0001",
+            meaning: "Training ends when no component of the gradient is larger",
+        },
+        Key {
+            section: "",
+            name: "regularisation",
+            value: Value::Number,
+            need: Need::Default("0.01"),
+            example: "0.01",
+            meaning: "Strength of the L2 penalty",
+        },
+        Key {
+            section: "",
+            name: "seed",
+            value: Value::Whole,
+            need: Need::Optional,
+            example: "7",
+            meaning: "A fixed seed makes the run reproducible and unprotected: for tests only",
+        },
+        Key {
+            section: "",
+            name: "held_out",
+            value: Value::Number,
+            need: Need::Default("0.2"),
+            example: "0.25",
+            meaning: "Share of the rows that is kept for evaluation, at least 0 and below 1",
+        },
+        Key {
+            section: "",
+            name: "on_loss",
+            value: Value::OneOf(&["wait", "continue"]),
+            need: Need::Default("\"wait\""),
+            example: "\"continue\"",
+            meaning: "What to do when a provider is lost and does not come back in time: wait, then stop, so that `--resume` goes on; or go on with the others, with new masks",
+        },
+        Key {
+            section: "auto",
+            name: "within_seconds",
+            value: Value::Number,
+            need: Need::Optional,
+            example: "60",
+            meaning: "With `iota = \"auto\"`: encrypt as much as fits into so many seconds",
+        },
+        Key {
+            section: "auto",
+            name: "accuracy_loss",
+            value: Value::Number,
+            need: Need::Optional,
+            example: "1",
+            meaning: "With `iota = \"auto\"`: encrypt as little as loses at most so many points of accuracy",
+        },
+        Key {
+            section: "auto",
+            name: "sample",
+            value: Value::Path,
+            need: Need::Optional,
+            example: "\"public.csv\"",
+            meaning: "Rows of the same schema that the data user may read, to estimate accuracy with",
+        },
+        Key {
+            section: "timeouts",
+            name: "connect_seconds",
+            value: Value::Whole,
+            need: Need::Default("20"),
+            example: "20",
+            meaning: "How long one try to connect may take",
+        },
+        Key {
+            section: "timeouts",
+            name: "answer_seconds",
+            value: Value::Whole,
+            need: Need::Default("300"),
+            example: "60",
+            meaning: "How long to wait for an answer in a session",
+        },
+        Key {
+            section: "timeouts",
+            name: "loss_seconds",
+            value: Value::Whole,
+            need: Need::Default("600"),
+            example: "120",
+            meaning: "How long to wait for providers that cannot be reached, or that were lost, before giving up",
+        },
+        Key {
+            section: "provider[]",
+            name: "name",
+            value: Value::Text,
+            need: Need::Required,
+            example: "\"hospital-a\"",
+            meaning: "What to call the provider",
+        },
+        Key {
+            section: "provider[]",
+            name: "address",
+            value: Value::Text,
+            need: Need::Required,
+            example: "\"a.example:7443\"",
+            meaning: "Host and port",
+        },
+        Key {
+            section: "provider[]",
+            name: "fingerprint",
+            value: Value::Fingerprint,
+            need: Need::Optional,
+            example: "\"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"",
+            meaning: "Its fingerprint, as its `heda init` printed it",
+        },
+        Key {
+            section: "provider[]",
+            name: "certified_as",
+            value: Value::Text,
+            need: Need::Optional,
+            example: "\"a.example\"",
+            meaning: "Instead: the name in its certificate of the authority",
+        },
+    ],
+};

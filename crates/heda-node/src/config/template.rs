@@ -1,0 +1,170 @@
+//! Files that people would otherwise write by hand, complete and with comments.
+
+use super::invitation::{Answer, Invitation};
+use super::values::Name;
+use crate::identity::fingerprint::PeerFingerprint;
+use heda_dp::epsilon::Epsilon;
+use heda_learn::schema::Schema;
+use heda_learn::table::CsvFormat;
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// No batch is about fewer rows, where a provider has so many.
+const ROWS_PER_BATCH: u64 = 50;
+/// Jobs of the invited size on one day.
+const JOBS_PER_DAY: u64 = 10;
+/// Numbers that a job may learn for each unknown value.
+const REVEALED: f64 = 0.5;
+
+/// What a provider decides before it answers an invitation.
+#[derive(Debug, Clone)]
+pub struct ProviderSetup<'a> {
+    /// Who asks, for what.
+    pub invitation: &'a Invitation,
+    /// The schema of the invitation.
+    pub schema: &'a Schema,
+    /// The rows.
+    pub data: PathBuf,
+    /// How many of them fit the schema.
+    pub rows: u64,
+    /// How they are written.
+    pub csv: CsvFormat,
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// What may be published in all; nothing without it.
+    pub epsilon_total: Option<Epsilon>,
+    /// Other providers, by their answers.
+    pub known: &'a [Answer],
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+/// An entry of a provider that another one knows.
+pub fn known_provider(name: &Name, fingerprint: PeerFingerprint) -> String {
+    format!(
+        "\n[[known_provider]]\nname = {}\nfingerprint = \"{fingerprint}\"\n",
+        quoted(name.as_str())
+    )
+}
+
+impl ProviderSetup<'_> {
+    fn rows_per_batch(&self) -> u64 {
+        let training = self.rows as f64 * (1.0 - self.invitation.terms.held_out.get());
+        ROWS_PER_BATCH.min(training as u64).max(1)
+    }
+
+    /// How the rows are written, where that was said.
+    fn csv_line(&self) -> String {
+        let as_table = toml::Value::try_from(self.csv);
+        match (self.csv == CsvFormat::default(), as_table) {
+            (false, Ok(table)) => format!("csv = {table}\n"),
+            _ => String::new(),
+        }
+    }
+
+    fn iterations(&self) -> u64 {
+        self.invitation.iterations(self.schema)
+    }
+
+    /// The whole `provider.toml`.
+    pub fn to_toml(&self) -> String {
+        let Self { invitation, .. } = self;
+        let mut text = format!(
+            "# Made by `heda provider setup`; docs/reference.md has every key. Paths are relative \
+             to this file.\n\n\
+             # Key and certificate of this provider. Keep identity/key.pem secret.\n\
+             identity = \"identity\"\n\
+             # The name under which the ledger counts what jobs use up.\n\
+             data_set = {}\n\
+             # The rows, CSV or Parquet, and what their columns mean.\n\
+             data = {}\n{}schema = \"schema.toml\"\n\
+             # Where data users connect.\n\
+             listen = \"{}\"\n\
+             # The ledger: what was promised and what was used. Back it up.\n\
+             store = \"store\"\n\n\
+             # Who may ask. `columns = [...]` would hold a data user to some columns.\n\
+             [[allow]]\nname = {}\nfingerprint = \"{}\"\n\n\
+             # How much, for everybody together.\n[limits]\n",
+            quoted(invitation.data_set.as_str()),
+            quoted(&self.data.display().to_string()),
+            self.csv_line(),
+            self.listen,
+            quoted(invitation.from.as_str()),
+            invitation.fingerprint,
+        );
+        let publish = match self.epsilon_total {
+            Some(epsilon) => format!("epsilon_total = {epsilon}\n"),
+            None => "# epsilon_total = 1.0\n".to_owned(),
+        };
+        let _ = write!(
+            text,
+            "# What publishing columns with noise may cost in all; without it nothing is published.\n\
+             {publish}\
+             # The fewest rows that a gradient may be about.\n\
+             rows_per_batch_min = {}\n\
+             # Iterations of one job, and of all jobs on one day.\n\
+             iterations_per_job = {}\niterations_per_day = {}\n\
+             # Numbers that a job may learn for each value of a row that it does not know.\n\
+             revealed_per_unknown_max = {REVEALED}\n\
+             # How many of the other providers of a job must be listed below. Gradients are summed\n\
+             # over all providers: a data user that plays all the others itself sees this one's.\n\
+             known_co_providers_min = {}\n",
+            self.rows_per_batch(),
+            self.iterations(),
+            self.iterations().saturating_mul(JOBS_PER_DAY),
+            self.known.len(),
+        );
+        for answer in self.known {
+            text += &known_provider(&answer.name, answer.fingerprint);
+        }
+        text
+    }
+
+    /// The same in words, for the operator and for the answer.
+    pub fn policy(&self) -> Vec<String> {
+        let from = &self.invitation.from;
+        let (job, day) = (self.iterations(), self.iterations() * JOBS_PER_DAY);
+        let mut words = vec![
+            format!("{from} may ask, nobody else"),
+            match self.epsilon_total {
+                Some(epsilon) => format!("columns are published for at most epsilon {epsilon}"),
+                None => "nothing is published".to_owned(),
+            },
+            format!("at most {job} iterations a job and {day} a day"),
+            format!("no gradient of fewer than {} rows", self.rows_per_batch()),
+            format!("at most {REVEALED} numbers revealed for each unknown value"),
+        ];
+        words.push(match self.known.len() {
+            0 => "other providers are not checked".to_owned(),
+            known => format!("at least {known} of the other providers must be known here"),
+        });
+        words
+    }
+}
+
+/// A data user's `job.toml` for an invitation; providers come from their answers.
+pub fn job(invitation: &Invitation, loss: &str) -> String {
+    let terms = &invitation.terms;
+    format!(
+        "# Made by `heda invite`; docs/reference.md has every key. Paths are relative to this file.\n\
+         # Providers come from their answers: heda train job.toml --answers answers\n\n\
+         # Key and certificate of the data user. Keep identity/key.pem secret.\n\
+         identity = \"identity\"\n\
+         # The schema and the name of the data, as in the invitation.\n\
+         schema = \"schema.toml\"\ndata_set = {}\n\
+         # How gradients are computed, and how many features are encrypted: all of them.\n\
+         engine = \"{}\"\niota = \"all\"\n\
+         # What is minimised, in how many iterations at most.\n\
+         loss = {}\niterations = {}\n\
+         # Share of the rows that the model is evaluated on.\n\
+         held_out = {}\n",
+        quoted(invitation.data_set.as_str()),
+        terms.engine.name(),
+        quoted(loss),
+        terms.iterations,
+        terms.held_out.get(),
+    )
+}
