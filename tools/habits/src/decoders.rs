@@ -57,9 +57,12 @@ pub fn decoders() -> Result<BTreeSet<String>, String> {
 }
 
 /// The crate and the last name of the module of a source file; none for what is not linked into
-/// programs.
+/// programs, and none for experiments: they read what scripts of this repository wrote for them.
 fn module_of(path: &str) -> Option<(&str, &str)> {
     let (name, inner) = path.strip_prefix("crates/")?.split_once("/src/")?;
+    if name == "heda-experiments" {
+        return None;
+    }
     let module = inner.trim_end_matches(".rs").trim_end_matches("/mod");
     let module = module.rsplit('/').next()?;
     (!module.ends_with("tests") && module != "testing").then_some((name, module))
