@@ -1,0 +1,82 @@
+"""Writes the tables of docs/privacy.md from docs/private/private.csv and docs/private/peers.csv.
+
+    python tools/reference/private_table.py
+"""
+
+import collections
+import csv
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/privacy.md"
+PLACE = ("<!-- measured -->\n", "<!-- end of measured -->\n")
+EPSILONS = ["0.1", "0.2", "0.5", "1", "2", "5", "10"]
+BUNDLED = [f"{name}.{coding}" for coding in ["natural", "paper"] for name in ["bcwd", "adult", "crx", "car"]]
+TEN = ["banana", "chess", "german", "magic", "mushroom", "phoneme", "ring", "spambase", "titanic", "twonorm"]
+SMALL = ["mammographic", "pima", "tic-tac-toe"]
+
+
+def read(name, *keys):
+    """Rows by their keys."""
+    found = collections.defaultdict(list)
+    with open(ROOT / f"docs/private/{name}.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            found[tuple(row[key] for key in keys)].append(row)
+    return found
+
+
+def mean(rows, column, factor=1.0):
+    return factor * sum(float(row[column]) for row in rows) / len(rows)
+
+
+def line(*cells):
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def table(head, body):
+    return line(*head) + line(*["---"] * len(head)) + "".join(line(*row) for row in body)
+
+
+def main():
+    ours = read("private", "dataset", "arm", "epsilon")
+    peers = read("peers", "dataset", "model", "epsilon")
+
+    def clear(name):
+        return mean(peers[name, "clear", "inf"], "accuracy", 100)
+
+    def lost(rows, name):
+        return mean(rows, "accuracy", 100) - clear(name)
+
+    def points(name):
+        arms = [lost(ours[name, "typical", epsilon], name) for epsilon in EPSILONS]
+        return [name, f"{clear(name):.2f}", *(f"{value:+.2f}" for value in arms)]
+
+    def average(names):
+        arms = [sum(lost(ours[n, "typical", e], n) for n in names) / len(names) for e in EPSILONS]
+        return ["mean of these ten", "", *(f"{value:+.2f}" for value in arms)]
+
+    head = ["data set", "clear, %", *(f"ε = {epsilon}" for epsilon in EPSILONS)]
+    first = table(head, [*map(points, BUNDLED), *map(points, TEN), average(TEN), *map(points, SMALL)])
+
+    def beside(name):
+        one = ours[name, "typical", "1"]
+        others = [ours[name, arm, "1"] for arm in ["typical", "collusion", "bounds", "published"]]
+        others += [peers[name, f"diffprivlib {model}", "1.0"] for model in ["logistic", "bayes", "forest"]]
+        return [
+            name,
+            *(f"{lost(rows, name):+.2f}" for rows in others),
+            f"{mean(one, 'auc'):.3f} / {mean(peers[name, 'clear', 'inf'], 'auc'):.3f}",
+            f"{mean(one, 'log_loss'):.3f} / {mean(peers[name, 'clear', 'inf'], 'log_loss'):.3f}",
+            f"{mean(one, 'gradients'):.0f}",
+        ]
+
+    head = ["data set, ε = 1", "Heda", "one of three colludes", "bounds only", "all published"]
+    head += ["diffprivlib logistic", "its naive Bayes", "its forest", "AUC, Heda / clear", "log-loss", "gradients"]
+    second = table(head, map(beside, [*BUNDLED, *TEN, *SMALL]))
+    text = PAGE.read_text()
+    start, end = text.index(PLACE[0]) + len(PLACE[0]), text.index(PLACE[1])
+    PAGE.write_text(text[:start] + "\n" + first + "\n" + second + "\n" + text[end:])
+
+
+if __name__ == "__main__":
+    main()
