@@ -27,7 +27,8 @@ pub struct ReadError {
     file: String,
     place: Option<Place>,
     column: Option<String>,
-    fault: ReadFault,
+    // Boxed: errors travel through every function that reads.
+    fault: Box<ReadFault>,
 }
 
 /// What is wrong with a table. Every message ends with the remedy.
@@ -157,7 +158,7 @@ impl ReadError {
             file: file.to_owned(),
             place: None,
             column: None,
-            fault,
+            fault: Box::new(fault),
         }
     }
 
@@ -178,7 +179,7 @@ impl ReadError {
 
     /// File, place, column and kind of fault, without the value that is at fault: for logs.
     pub fn without_value(&self) -> String {
-        let kind = match &self.fault {
+        let kind = match &*self.fault {
             ReadFault::NotANumber(_) | ReadFault::NotFinite(_) => "the value is not a number",
             ReadFault::NotADate(_) => "the value is no date",
             ReadFault::OutsideBounds { .. } => "the value is outside the bounds",

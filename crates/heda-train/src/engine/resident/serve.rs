@@ -162,9 +162,10 @@ impl ResidentProvider {
         };
         let mut answered = Vec::with_capacity(blocks.len());
         for (number, block) in blocks.iter().enumerate() {
-            for later in number + ready.len()..blocks.len().min(number + AHEAD_BLOCKS) {
+            let ahead = blocks.iter().enumerate().take(number + AHEAD_BLOCKS);
+            for (later, block) in ahead.skip(number + ready.len()) {
                 let numbers = TreeNumbers::gradient(ask.iteration, later, again);
-                ready.push_back(self.prepare(channel, blocks[later].clone(), numbers)?);
+                ready.push_back(self.prepare(channel, block.clone(), numbers)?);
             }
             let batch = self.rows.batch(block.clone(), ask.positive);
             let question = shape.question_bytes(batch.count()).iter().sum();
