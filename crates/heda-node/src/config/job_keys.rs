@@ -159,11 +159,11 @@ pub const JOB_KEYS: FileKeys = FileKeys {
         },
         Key {
             section: "",
-            name: "regularisation",
+            name: "c",
             value: Value::Number,
-            need: Need::Default("0.01"),
-            example: "0.01",
-            meaning: "Strength of the L2 penalty",
+            need: Need::Default("1"),
+            example: "1",
+            meaning: "The penalty as scikit-learn's C, on standardised features; a smaller number is a larger penalty",
         },
         Key {
             section: "",

@@ -45,6 +45,7 @@ impl Summary {
                 "{:<36}{} of {} features encrypted, {} iterations, engine {}",
                 "trained on", self.iota, self.features, self.iterations, self.engine
             ),
+            format!("{:<36}{}", "penalty", self.penalty),
             String::new(),
         ];
         if let Some(promise) = &self.private {
