@@ -254,19 +254,23 @@ fn kills_and_full_disks(
     loop {
         let mut course = kills::Course::begin(heda, references.clone())?;
         while !course.is_over() {
+            let mut left = vec![(kills::KILLS, amount.kills)];
+            if shim.is_some() {
+                left.extend([(kills::EXACT, amount.exact), (kills::FULL, amount.full)]);
+            }
+            left.retain(|(kind, many)| tally.of(kind) < *many);
+            if left.is_empty() || time_is_up() {
+                return course.end(tally);
+            }
+            let (kind, _) = *chance.of(&left);
             match &shim {
-                _ if time_is_up() => return course.end(tally),
-                _ if tally.of(kills::KILLS) < amount.kills => {
+                Some(shim) if kind != kills::KILLS => {
+                    course.exact(shim, kind == kills::FULL, chance, tally)?;
+                }
+                _ => {
                     let most = 1 + chance.below(12) as u64;
                     course.random_kills(most, chance, tally)?;
                 }
-                Some(shim) if tally.of(kills::EXACT) < amount.exact => {
-                    course.exact(shim, false, chance, tally)?;
-                }
-                Some(shim) if tally.of(kills::FULL) < amount.full => {
-                    course.exact(shim, true, chance, tally)?;
-                }
-                _ => return course.end(tally),
             }
         }
         course.end(tally)?;
