@@ -389,7 +389,8 @@ mod tests {
             assert_eq!(rows.numbers(column).len(), 1, "{column}");
         }
         let iterations = rows.numbers("iterations")[0];
-        assert_eq!(rows.numbers("interactions"), [2.0 * iterations]);
+        // One more before the first gradient.
+        assert_eq!(rows.numbers("interactions"), [2.0 * iterations + 1.0]);
         let accuracies = rows.numbers("accuracy");
         assert!(accuracies.iter().all(|a| (0.4..=1.0).contains(a)));
     }
