@@ -137,7 +137,7 @@ pub const JOB_KEYS: FileKeys = FileKeys {
             section: "",
             name: "optimiser",
             value: Value::Table,
-            need: Need::Default("{ name = \"lbfgs\", memory = 10 }"),
+            need: Need::Default("{ name = \"lbfgs\", memory = 30 }"),
             example: "{ name = \"lbfgs\" }",
             meaning: "How the model is improved: `lbfgs` (`memory`), `nesterov` (`rate`, `batches`) or `descent` (`rate`, `minimum_rate`, `decay`, `batches`)",
         },
