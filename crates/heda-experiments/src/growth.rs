@@ -142,7 +142,7 @@ fn measure(
                     decay: 0.0,
                     batches: 1,
                 },
-                c: None,
+                l2: 0.0,
                 tolerance: 0.0,
                 max_iterations: sweep.iterations,
             }),

@@ -138,7 +138,7 @@ fn spec(job: u64) -> JobSpec {
         resolution: Resolution::default(),
         settings: Settings {
             method: Method::Lbfgs { memory: 10 },
-            c: Some(1.0),
+            l2: 0.01,
             tolerance: 1e-4,
             max_iterations: 6,
         },

@@ -335,4 +335,4 @@ fn check_length(what: &str, bytes: &[u8], expected: usize) -> Result<(), Negotia
 }
 
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;

@@ -183,8 +183,6 @@ pub struct Proposal {
     pub seeded: bool,
     /// Key size of engine `paper`.
     pub key_bits: u32,
-    /// Whether the grid follows means and deviations of the encrypted columns.
-    pub standardise: bool,
 }
 
 /// A proposal that nobody should accept.
@@ -372,7 +370,6 @@ pub(crate) mod testing {
             identities: vec!["00".repeat(32)],
             seeded: false,
             key_bits: 2048,
-            standardise: false,
         }
     }
 }

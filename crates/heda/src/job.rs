@@ -5,7 +5,7 @@ use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::data::Dataset;
 use heda_learn::loss::LossKind;
-use heda_learn::optimise::{Settings, usual_iterations};
+use heda_learn::optimise::{Method as Optimiser, Settings};
 use heda_learn::partition::Goal;
 use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
@@ -88,22 +88,21 @@ pub enum JobFault {
 impl Job {
     /// Begins a job on what the providers call `data_set`, with rows of this schema.
     pub fn builder(data_set: impl Into<String>, schema: impl Into<Arc<Schema>>) -> JobBuilder {
-        let schema = schema.into();
-        let max_iterations = usual_iterations(schema.width());
-        let resolution = Resolution::for_columns(schema.width());
         JobBuilder {
             parts: Parts {
                 data_set: data_set.into(),
-                schema,
+                schema: schema.into(),
                 engine: Engine::default(),
                 key_bits: 2048,
                 loss: LossKind::default(),
                 settings: Settings {
-                    max_iterations,
-                    ..Settings::lbfgs()
+                    method: Optimiser::Lbfgs { memory: 10 },
+                    l2: 0.01,
+                    tolerance: 1e-4,
+                    max_iterations: 50,
                 },
                 privacy: None,
-                resolution,
+                resolution: Resolution::default(),
                 holdout_permille: 200,
                 ranking: Ranking::Agreed {
                     method: Method::default(),
@@ -132,6 +131,11 @@ impl Job {
     /// What is minimised.
     pub fn loss(&self) -> LossKind {
         self.parts.loss
+    }
+
+    /// The penalty λ of λ/2·‖w‖² beside the mean loss.
+    pub fn penalty(&self) -> f64 {
+        self.parts.settings.l2
     }
 
     /// Iterations at most, of each model.
@@ -247,8 +251,7 @@ impl JobBuilder {
         self
     }
 
-    /// How the model is improved; by L-BFGS with C = 1 and the usual number of gradients if this
-    /// is not called.
+    /// How the model is improved; by L-BFGS in at most 50 iterations if this is not called.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.parts.settings = settings;
         self

@@ -130,6 +130,7 @@ impl RemoteJob {
             engine: job.engine(),
             seeded: self.is_seeded(),
             automatic_epsilon: false,
+            penalty: job.penalty(),
             total_seconds: began.elapsed().as_secs_f64(),
             busy: Vec::new(),
             controls: Controls::default(),
@@ -226,7 +227,7 @@ fn terms(config: &JobConfig, schema: &Schema) -> String {
         config.optimiser,
         config.iterations,
         config.tolerance,
-        config.c,
+        config.regularisation,
         config.seed,
         config.key_bits,
         config.holdout_permille(),
@@ -252,7 +253,7 @@ fn job(
         .loss(config.loss)
         .settings(Settings {
             method: config.optimiser.clone(),
-            c: Some(config.c.get()),
+            l2: config.regularisation.get(),
             tolerance: config.tolerance.get(),
             max_iterations: config.iterations.get(),
         })

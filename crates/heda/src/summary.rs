@@ -91,8 +91,8 @@ pub struct Summary {
     pub gradient_norms: Vec<f64>,
     /// Why training ended, a sentence for each model.
     pub stopped: Vec<String>,
-    /// The penalty and where it applies, in words.
-    pub penalty: String,
+    /// The penalty λ of λ/2·‖w‖² beside the mean loss.
+    pub penalty: f64,
     /// When it was made, in UTC.
     pub made: String,
     /// Where the model was written.
@@ -224,6 +224,8 @@ pub struct About<'a> {
     pub seeded: bool,
     /// Whether ε was read from the data.
     pub automatic_epsilon: bool,
+    /// The penalty of the training.
+    pub penalty: f64,
     /// The whole run.
     pub total_seconds: f64,
     /// How long each provider computed, where that is known.
@@ -285,7 +287,7 @@ impl Summary {
             stopped: (outcome.fits.iter())
                 .map(|fit| stopped(fit, &classes))
                 .collect(),
-            penalty: outcome.penalty(),
+            penalty: about.penalty,
             made: today(),
             auc: only.as_ref().and_then(|only| only.auc),
             by_class,
@@ -431,10 +433,8 @@ fn stopped(fit: &ClassFit, names: &[String]) -> String {
              tolerance"
         ),
         Stop::MinimumRate => "ended where the learning rate fell below its minimum".to_owned(),
-        Stop::NoiseFloor => format!(
-            "reached the noise floor in iteration {}: the gradient{norm} is as small as rounding \
-             lets it become; the rest was averaged",
-            fit.settled.unwrap_or(fit.iterations)
+        Stop::Stalled => format!(
+            "ended at the noise floor: the gradient{norm} is as small as rounding lets it become"
         ),
     };
     let iterations = fit.iterations;

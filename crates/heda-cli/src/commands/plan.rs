@@ -295,7 +295,7 @@ fn of_arguments(arguments: &Arguments) -> Result<Subject, Failure> {
                 decay: 0.0,
                 batches: arguments.batches,
             },
-            c: None,
+            l2: 0.0,
             tolerance: 0.0,
             max_iterations: arguments.iterations,
         })

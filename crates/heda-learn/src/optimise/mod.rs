@@ -6,11 +6,8 @@
 //! moves ends with the same model as one that was not (JSON needs serde_json's `float_roundtrip`,
 //! which the workspace turns on).
 //!
-//! The objective is scikit-learn's: ½‖w‖² + C·Σ loss, where w are all coefficients but the bias,
-//! which comes first and is never penalised; divided by C and the number of rows, so that it is
-//! the mean loss plus ‖w‖²/(2·C·rows). It is minimised in the coordinates of a [`Basis`], as a
-//! rule in deviations from the mean, and that is where the penalty applies; outside everything is
-//! in the coordinates of the rows. One gradient is one iteration.
+//! The objective is the mean loss over all rows plus l2/2·‖w‖², where w are all coefficients but
+//! the bias, which comes first and is never penalised. One gradient is one iteration.
 
 mod averaged;
 mod descent;
@@ -20,16 +17,14 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use settings::{Method, Settings, SettingsError, safe_rate, usual_iterations};
+pub use settings::{Method, Settings, SettingsError, safe_rate};
 
 use crate::gradient::{Batch, Gradient, GradientSource};
-use crate::scaling::Scaling;
 use averaged::Averaged;
 use descent::Descent;
 use lbfgs::Lbfgs;
 use nesterov::Nesterov;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::ops::ControlFlow;
 
 /// More coefficients than any schema makes; guards against absurd checkpoints.
@@ -45,54 +40,8 @@ pub enum Stop {
     Iterations,
     /// The learning rate fell below its minimum.
     MinimumRate,
-    /// The gradient is within the noise of rounding; the iterations that were left made the noise
-    /// smaller by averaging.
-    NoiseFloor,
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Converged => "converged",
-            Self::Iterations => "limit of iterations",
-            Self::MinimumRate => "least learning rate",
-            Self::NoiseFloor => "noise floor",
-        })
-    }
-}
-
-/// What is known of the rows before the first gradient.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Basis {
-    /// Means and deviations of the columns, in the coordinates of the rows: the optimiser works
-    /// in deviations from the mean.
-    pub scaling: Scaling,
-    /// The standard deviation of one row's derivative by rounding, roughly and rather too large;
-    /// 0 for exact gradients. Where it is not 0, L-BFGS uses all its iterations.
-    pub noise: f64,
-}
-
-impl Basis {
-    /// Exact gradients, and columns as they are.
-    pub fn plain(width: usize) -> Self {
-        Self {
-            scaling: Scaling::none(width),
-            noise: 0.0,
-        }
-    }
-
-    fn check(&self, dimension: usize) -> Result<(), OptimiseError> {
-        if self.scaling.width() + 1 != dimension || !self.scaling.is_sound() {
-            return Err(OptimiseError::State(
-                "means or deviations are not those of the columns",
-            ));
-        }
-        match self.noise.is_finite() && self.noise >= 0.0 {
-            true => Ok(()),
-            false => Err(OptimiseError::State("the noise is no positive number")),
-        }
-    }
+    /// No step along the steepest descent helps: the gradients carry no further information.
+    Stalled,
 }
 
 /// What an optimiser wants to know next.
@@ -154,16 +103,11 @@ pub enum RunError<E: std::error::Error + 'static> {
     Optimise(#[from] OptimiseError),
 }
 
-/// What the methods have in common. `step` gets the gradient of the objective at `point`,
-/// and over how many rows it is the mean.
+/// What the methods have in common. `step` gets the gradient of the objective at `point`.
 trait Steps {
     fn point(&self) -> &[f64];
     fn solution(&self) -> &[f64];
-    fn step(&mut self, gradient: &[f64], rows: usize) -> Option<Stop>;
-    /// Whether gradients carry nothing but noise by now.
-    fn is_at_floor(&self) -> bool {
-        false
-    }
+    fn step(&mut self, gradient: &[f64]) -> Option<Stop>;
     fn check(&self, dimension: usize) -> Result<(), &'static str>;
 }
 
@@ -177,8 +121,7 @@ enum State {
 }
 
 impl State {
-    /// `noise` is that of one row.
-    fn new(method: &Method, dimension: usize, noise: f64) -> Self {
+    fn new(method: &Method, dimension: usize) -> Self {
         match *method {
             Method::Descent {
                 rate,
@@ -193,7 +136,7 @@ impl State {
                 radius,
                 from,
             } => Self::Averaged(Averaged::new(dimension, rate, momentum, radius, from)),
-            Method::Lbfgs { memory } => Self::Lbfgs(Lbfgs::new(dimension, memory, noise)),
+            Method::Lbfgs { memory } => Self::Lbfgs(Lbfgs::new(dimension, memory)),
         }
     }
 
@@ -242,56 +185,35 @@ impl Pass {
 #[serde(try_from = "Stored")]
 pub struct Optimiser {
     settings: Settings,
-    basis: Basis,
     iterations: u32,
     stopped: Option<Stop>,
-    settled: Option<u32>,
     norm: Option<f64>,
     pass: Pass,
     state: State,
-    /// What is asked for and what is best so far, in the coordinates of the rows.
-    #[serde(skip)]
-    asked: Vec<f64>,
-    #[serde(skip)]
-    best: Vec<f64>,
 }
 
 impl Optimiser {
-    /// Begins at zero with `dimension` coefficients, the bias among them, on rows as they are and
-    /// with exact gradients.
-    pub fn new(settings: Settings, dimension: usize) -> Result<Self, OptimiseError> {
-        Self::on(
-            Basis::plain(dimension.saturating_sub(1)),
-            settings,
-            dimension,
-        )
-    }
-
     /// Begins at zero with `dimension` coefficients, the bias among them.
-    pub fn on(basis: Basis, settings: Settings, dimension: usize) -> Result<Self, OptimiseError> {
+    pub fn new(settings: Settings, dimension: usize) -> Result<Self, OptimiseError> {
         settings.validate()?;
         if !(1..=MOST_COEFFICIENTS).contains(&dimension) {
             return Err(OptimiseError::Size(dimension));
         }
-        basis.check(dimension)?;
-        let state = State::new(&settings.method, dimension, basis.noise);
+        let state = State::new(&settings.method, dimension);
         Ok(Self {
             settings,
-            basis,
             iterations: 0,
             stopped: None,
-            settled: None,
             norm: None,
             pass: Pass::new(dimension),
             state,
-            asked: vec![0.0; dimension],
-            best: vec![0.0; dimension],
         })
     }
 
     /// What to compute next, or `None` when the training has ended.
     pub fn ask(&self) -> Option<Ask<'_>> {
-        let (beta, batch) = (&self.asked, self.batch());
+        let beta = self.state.steps().point();
+        let batch = self.batch();
         self.stopped.is_none().then_some(Ask { beta, batch })
     }
 
@@ -306,7 +228,6 @@ impl Optimiser {
         if self.stopped.is_none() {
             self.advance(gradient)?;
         }
-        self.translate();
         Ok(())
     }
 
@@ -330,18 +251,10 @@ impl Optimiser {
 
     /// The best coefficients so far, bias first.
     pub fn beta(&self) -> &[f64] {
-        &self.best
-    }
-
-    /// Brings what is asked for and what is best into the coordinates of the rows.
-    fn translate(&mut self) {
-        let steps = self.state.steps();
-        let best = match self.stopped {
-            Some(Stop::Converged) => steps.point(),
-            _ => steps.solution(),
-        };
-        self.best = self.basis.scaling.to_values(best);
-        self.asked = self.basis.scaling.to_values(steps.point());
+        match self.stopped {
+            Some(Stop::Converged) => self.state.steps().point(),
+            _ => self.state.steps().solution(),
+        }
     }
 
     /// How many gradients were used.
@@ -354,19 +267,9 @@ impl Optimiser {
         self.stopped
     }
 
-    /// The iteration in which it converged or reached the floor of noise, if it did.
-    pub fn settled(&self) -> Option<u32> {
-        self.settled
-    }
-
     /// Largest component of the last full mean gradient of the objective.
     pub fn gradient_norm(&self) -> Option<f64> {
         self.norm
-    }
-
-    /// What was known of the rows when it began.
-    pub fn basis(&self) -> &Basis {
-        &self.basis
     }
 
     /// The settings it was made with.
@@ -404,45 +307,31 @@ impl Optimiser {
     /// With several batches the norm is that of the gradients met during the pass: they were
     /// taken at different coefficients, which no longer differ much when training converges.
     fn end_pass(&mut self) {
-        let norm = largest(&self.objective(&self.pass.sum, self.pass.rows, 1));
+        let norm = largest(&self.objective(&self.pass.sum, self.pass.rows));
         self.norm = Some(norm);
         self.pass = Pass::new(self.dimension());
-        if norm <= self.settings.tolerance && self.basis.noise == 0.0 {
+        if norm <= self.settings.tolerance {
             self.stopped = Some(Stop::Converged);
-            self.settled = Some(self.iterations);
         }
     }
 
     fn advance(&mut self, gradient: &Gradient) -> Result<(), OptimiseError> {
-        let batches = self.settings.method.batches();
-        let objective = self.objective(&gradient.sum, gradient.rows, batches);
-        self.stopped = self.state.steps_mut().step(&objective, gradient.rows);
-        if !all_finite(self.state.steps().point()) {
+        let gradient = self.objective(&gradient.sum, gradient.rows);
+        self.stopped = self.state.steps_mut().step(&gradient);
+        if !self.state.steps().point().iter().all(|b| b.is_finite()) {
             return Err(OptimiseError::Diverged);
         }
-        let at_floor = self.state.steps().is_at_floor();
-        if at_floor && self.settled.is_none() {
-            self.settled = Some(self.iterations);
-        }
         if self.iterations >= self.settings.max_iterations {
-            let end = match at_floor {
-                true => Stop::NoiseFloor,
-                false => Stop::Iterations,
-            };
-            self.stopped = self.stopped.or(Some(end));
+            self.stopped = self.stopped.or(Some(Stop::Iterations));
         }
         Ok(())
     }
 
-    /// Gradient of the objective at the point asked for: mean loss and penalty, from a sum over
-    /// `rows` rows, one of so many batches.
-    fn objective(&self, sum: &[f64], rows: usize, batches: usize) -> Vec<f64> {
-        let rows = rows as f64;
-        let mean: Vec<f64> = sum.iter().map(|g| g / rows).collect();
-        let mut gradient = self.basis.scaling.gradient(&mean);
-        let l2 = self.settings.l2(rows * batches as f64);
+    /// Gradient of the objective at the point asked for: mean loss and penalty.
+    fn objective(&self, sum: &[f64], rows: usize) -> Vec<f64> {
+        let mut gradient: Vec<f64> = sum.iter().map(|g| g / rows as f64).collect();
         let beta = self.state.steps().point();
-        add_scaled(&mut gradient[1..], l2, &beta[1..]);
+        add_scaled(&mut gradient[1..], self.settings.l2, &beta[1..]);
         gradient
     }
 }
@@ -451,10 +340,8 @@ impl Optimiser {
 #[derive(Deserialize)]
 struct Stored {
     settings: Settings,
-    basis: Basis,
     iterations: u32,
     stopped: Option<Stop>,
-    settled: Option<u32>,
     norm: Option<f64>,
     pass: Pass,
     state: State,
@@ -464,8 +351,7 @@ impl TryFrom<Stored> for Optimiser {
     type Error = OptimiseError;
 
     fn try_from(stored: Stored) -> Result<Self, OptimiseError> {
-        let dimension = stored.pass.sum.len();
-        let fresh = Self::on(stored.basis.clone(), stored.settings.clone(), dimension)?;
+        let fresh = Self::new(stored.settings.clone(), stored.pass.sum.len())?;
         let same_method =
             std::mem::discriminant(&fresh.state) == std::mem::discriminant(&stored.state);
         if !same_method {
@@ -479,17 +365,14 @@ impl TryFrom<Stored> for Optimiser {
         if !all_finite(&stored.pass.sum) || stored.norm.is_some_and(|n| !n.is_finite()) {
             return Err(OptimiseError::State("a number is not finite"));
         }
-        let mut optimiser = Self {
+        Ok(Self {
+            settings: stored.settings,
             iterations: stored.iterations,
             stopped: stored.stopped,
-            settled: stored.settled,
             norm: stored.norm,
             pass: stored.pass,
             state,
-            ..fresh
-        };
-        optimiser.translate();
-        Ok(optimiser)
+        })
     }
 }
 

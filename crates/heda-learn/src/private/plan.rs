@@ -134,7 +134,7 @@ impl PrivatePlan {
                 radius: Self::radius(),
                 from: self.gradients - averaged,
             },
-            c: None,
+            l2: 0.0,
             tolerance: 0.0,
             max_iterations: self.gradients,
         }

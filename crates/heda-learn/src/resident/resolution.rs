@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 /// Bits of a digit of a weight: the data user chooses one of 32 leaves.
 pub(super) const DIGIT_BITS: u32 = 5;
 
-/// More columns than these make scores that need a larger bound.
-const MANY_COLUMNS: usize = 40;
-
 /// How finely values, weights, scores and derivatives are cut. Public, fixed before the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
@@ -79,20 +76,6 @@ impl Resolution {
         code_bits: 1,
         bound_bits: 4,
     };
-
-    /// The usual one for so many columns in deviations from the mean. Scores are bounded by what
-    /// all columns together could reach, eight deviations each, so Z grows with their number; a
-    /// model whose scores could be larger would be shrunk.
-    pub fn for_columns(columns: usize) -> Self {
-        let bound_bits = if columns <= MANY_COLUMNS { 7 } else { 8 };
-        Self {
-            value_bits: 10,
-            digits: 3,
-            index_bits: 8,
-            code_bits: 6,
-            bound_bits,
-        }
-    }
 
     /// Values on a grid of 2^−`value_bits`, weights of `digits` digits of five bits, table indices
     /// of `index_bits`, derivatives of `code_bits`, and scores within ±2^`bound_bits`.
@@ -172,12 +155,6 @@ impl Resolution {
     /// The distance of two nodes of the table.
     pub fn node_step(self) -> f64 {
         2.0 * self.bound() / 2f64.powi(self.index_bits as i32)
-    }
-
-    /// The standard deviation of one row's derivative by rounding, roughly and rather too large:
-    /// half a step between two nodes where the logistic curve is steepest, and half a code.
-    pub fn rounding(self) -> f64 {
-        self.node_step() / 8.0 + 0.5 / 2f64.powi(self.code_bits as i32)
     }
 
     /// What is added to a weight so that its digits are not negative: sixteen in each.

@@ -16,7 +16,6 @@ use heda_crypto::masking::Masks;
 use heda_crypto::random::Randomness;
 use heda_learn::gradient::Gradient;
 use heda_learn::loss::LossKind;
-use heda_learn::resident::Resolution;
 use heda_learn::ring::Grid;
 use heda_paper::algorithm5::{
     Column, Limits as Coefficients, PaperError, PaperProvider, PaperRemote, PaperRows, Plan,
@@ -87,10 +86,6 @@ impl Implementation for Paper {
 
     fn sums_over_providers(&self) -> bool {
         false
-    }
-
-    fn rounding(&self, _: Resolution) -> f64 {
-        0.0
     }
 
     fn limits(&self) -> Limits {

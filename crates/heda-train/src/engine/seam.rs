@@ -14,7 +14,6 @@ use heda_learn::data::Dataset;
 use heda_learn::data::Feature;
 use heda_learn::gradient::{Batch, Gradient};
 use heda_learn::private::{PlanError, PrivatePlan, PrivateRows};
-use heda_learn::resident::Resolution;
 
 /// What all parties of a job know once the split is agreed on.
 #[derive(Clone, Copy)]
@@ -129,10 +128,6 @@ pub(crate) trait Implementation: Sync {
     fn asks_for_all(&self) -> bool {
         false
     }
-
-    /// The standard deviation of one row's derivative by rounding, roughly and rather too large; 0
-    /// if none is to be expected.
-    fn rounding(&self, resolution: Resolution) -> f64;
 
     /// How many rows it can take.
     fn limits(&self) -> Limits;

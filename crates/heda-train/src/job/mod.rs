@@ -7,7 +7,6 @@ mod checks;
 mod outcome;
 mod provider;
 mod ranking;
-mod scale;
 mod spec;
 mod training;
 mod user;

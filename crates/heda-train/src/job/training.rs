@@ -7,20 +7,20 @@ use super::user::Running;
 use crate::engine::{GradientAsk, UserEngine};
 use crate::error::{BadJob, JobError};
 use heda_learn::gradient::Batch;
-use heda_learn::optimise::{Ask, Basis, Optimiser, Stop};
+use heda_learn::optimise::{Ask, Optimiser, Stop};
 use heda_learn::private::{PrivateEncoding, PrivatePlan};
 
 impl Running<'_> {
-    /// Trains every class from where `state` stands.
+    /// Trains every class from where `state` stands; rows have so many columns.
     pub(super) fn train(
         &mut self,
         engine: &mut dyn UserEngine,
-        basis: &Basis,
+        width: usize,
         state: &mut Checkpoint,
     ) -> Result<Vec<ClassFit>, JobError> {
         enter_phase(engine, "train");
         let spec = self.spec;
-        let plan = self.plan(basis.scaling.width())?;
+        let plan = self.plan(width)?;
         let settings = plan
             .as_ref()
             .map_or(spec.settings.clone(), PrivatePlan::settings);
@@ -29,8 +29,7 @@ impl Running<'_> {
         let mut fits = Vec::with_capacity(spec.positives.len());
         for (class, &positive) in spec.positives.iter().enumerate() {
             if state.optimisers.len() == class {
-                let dimension = basis.scaling.width() + 1;
-                let fresh = Optimiser::on(basis.clone(), settings.clone(), dimension);
+                let fresh = Optimiser::new(settings.clone(), width + 1);
                 let fresh = fresh.map_err(BadJob::from)?;
                 state.optimisers.push(fresh);
             }
@@ -63,7 +62,6 @@ impl Running<'_> {
                 },
                 iterations: optimiser.iterations(),
                 stop: optimiser.stopped().unwrap_or(Stop::Iterations),
-                settled: optimiser.settled(),
                 norms,
                 histogram: None,
             });
@@ -72,7 +70,7 @@ impl Running<'_> {
     }
 
     /// The plan of a private job whose rows have so many columns.
-    pub(super) fn plan(&self, width: usize) -> Result<Option<PrivatePlan>, BadJob> {
+    fn plan(&self, width: usize) -> Result<Option<PrivatePlan>, BadJob> {
         let privacy = self.spec.privacy.as_ref();
         let plan = privacy.map(|privacy| privacy.plan(width + 1));
         Ok(plan.transpose()?)

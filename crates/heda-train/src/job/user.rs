@@ -73,15 +73,10 @@ pub fn run(
         ranking::announce(&mut joined, &ranked.split)?;
         Ok(ranked)
     })?;
-    let (features, columns) = columns_of(&spec.schema.features(), &split);
-    let mut state = resume.unwrap_or_else(|| Checkpoint::begun(spec.job, split.clone()));
-    let scaled = job.phase("scale", |job| {
-        job.scale(&mut joined, &features, &columns, &mut state)
-    })?;
     // J6
     job.phase("publish", |job| job.collect_releases(&mut joined, &split))?;
-    let basis = scaled.basis(spec, &joined, &columns)?;
     // J7, J8
+    let (features, columns) = columns_of(&spec.schema.features(), &split);
     let terms = Terms {
         proposal: &proposal,
         features: &features,
@@ -90,7 +85,8 @@ pub fn run(
     let (mut engine, summaries) = job.phase("encrypt", |job| job.set_up(&terms, joined))?;
     let engine = engine.as_mut();
     // J9
-    let mut fits = job.phase("train", |job| job.train(engine, &basis, &mut state))?;
+    let mut state = resume.unwrap_or_else(|| Checkpoint::begun(spec.job, split.clone()));
+    let mut fits = job.phase("train", |job| job.train(engine, columns.width, &mut state))?;
     // J10
     let counted = job.phase("evaluate", |job| {
         job.evaluate(engine, &mut fits, &mut state)
@@ -101,9 +97,6 @@ pub fn run(
         let _ = Command::Finish.send(channel);
     }
     check_counts(&summaries, &counted)?;
-    for fit in &mut fits {
-        fit.beta = scaled.windows.to_values(&fit.beta);
-    }
     let providers: Vec<ProviderSummary> = summaries
         .into_iter()
         .zip(&channels)
@@ -114,21 +107,17 @@ pub fn run(
         })
         .collect();
     let summed = providers.len() > 1 && spec.engine.implementation()?.sums_over_providers();
-    let mut revealed = revealed(spec, &columns, state.iteration, &fits, &providers, summed);
-    revealed.moment_numbers = scaled.asked;
+    let revealed = revealed(spec, &columns, state.iteration, &fits, &providers, summed);
     let waited = channels.iter().map(|c| c.total_traffic().waited).min();
     let user_busy = began
         .elapsed()
         .saturating_sub(waited.unwrap_or(Duration::ZERO));
-    let plan = job.plan(columns.width)?;
-    let settings = plan.map_or(spec.settings.clone(), |plan| plan.settings());
     let phases = job.phases;
     Ok(Outcome {
         ranking,
         ranked_by,
         split,
         split_reason: reason,
-        settings,
         fits,
         providers,
         phases,
@@ -287,7 +276,6 @@ fn revealed(
     let rows: u64 = providers.iter().map(|provider| provider.rows as u64).sum();
     Revealed {
         gradient_numbers: u64::from(gradients) * (columns.width as u64 + 1),
-        moment_numbers: 0,
         count_numbers: histograms.map(|h| 2 * h.positives.len() as u64).sum(),
         unknown_cells: rows * (columns.hidden.len() as u64 + spec.positives.len().min(1) as u64),
         summed,

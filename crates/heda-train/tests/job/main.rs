@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 mod refusals;
-mod scaling;
 
 use heda_crypto::random::Randomness;
 use heda_learn::data::Dataset;
@@ -84,7 +83,7 @@ fn spec(classes: &[&str], settings: Settings) -> JobSpec {
 fn lbfgs(max_iterations: u32) -> Settings {
     Settings {
         max_iterations,
-        ..Settings::lbfgs()
+        ..Settings::lbfgs(0.01)
     }
 }
 
@@ -133,9 +132,9 @@ fn resume(engine: Engine) {
         ..spec(&TWO, lbfgs(8))
     };
     let whole = run_with(&spec, two_parts(), &mut Quiet, None).unwrap();
-    // After the split, the centres and three iterations.
+    // After the split and three iterations.
     let mut observer = StopAfter {
-        left: 5,
+        left: 4,
         kept: None,
     };
     let stopped = run_with(&spec, two_parts(), &mut observer, None).unwrap_err();
@@ -197,9 +196,9 @@ fn ask_for_evaluations_once(tag: u8, gradients: usize) {
         local::run(&spec, &houses, &randomness, observer, resume, true)
     };
     let whole = run(&mut Quiet, None).unwrap().outcome;
-    // After the split, the centres, two iterations a class and the first evaluation.
+    // After the split, two iterations a class and the first evaluation.
     let mut observer = StopAfter {
-        left: 2 + 3 * 2 + 1,
+        left: 1 + 3 * 2 + 1,
         kept: None,
     };
     let stopped = run(&mut observer, None).err().unwrap();
@@ -375,7 +374,7 @@ fn train_every_loss(engine: Engine) {
         for method in [descent, nesterov, Method::Lbfgs { memory: 5 }] {
             let settings = Settings {
                 method: method.clone(),
-                c: Some(1.0),
+                l2: 0.01,
                 tolerance: 1e-3,
                 max_iterations: 60,
             };
@@ -411,7 +410,7 @@ fn engine_paper_runs_a_whole_job_and_agrees_with_lookup() {
     };
     let settings = Settings {
         method,
-        c: None,
+        l2: 0.0,
         tolerance: 0.0,
         max_iterations: 3,
     };

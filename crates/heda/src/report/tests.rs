@@ -70,7 +70,6 @@ fn summary() -> Summary {
         us_per_row_iteration: 17.0,
         revealed: Revealed {
             gradient_numbers: 40,
-            moment_numbers: 6,
             count_numbers: 20,
             unknown_cells: 160,
             summed: false,
@@ -94,7 +93,7 @@ fn summary() -> Summary {
         }],
         gradient_norms: vec![0.3, 0.02, 0.0009],
         stopped: vec!["Training converged.".into()],
-        penalty: "C = 1 on standardised features".into(),
+        penalty: 0.0125,
         made: "2026-01-02 03:04:05 UTC".into(),
         model_path: None,
         report_path: None,

@@ -45,7 +45,6 @@ impl Summary {
                 "{:<36}{} of {} features encrypted, {} iterations, engine {}",
                 "trained on", self.iota, self.features, self.iterations, self.engine
             ),
-            format!("{:<36}{}", "penalty", self.penalty),
             String::new(),
         ];
         if let Some(promise) = &self.private {

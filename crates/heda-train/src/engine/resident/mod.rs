@@ -342,10 +342,6 @@ impl Implementation for Resident {
         true
     }
 
-    fn rounding(&self, resolution: Resolution) -> f64 {
-        resolution.rounding()
-    }
-
     fn limits(&self) -> Limits {
         Limits {
             rows: ROW_LIMIT * 64,
