@@ -27,14 +27,6 @@ const NOT_FUZZED: &[(&str, &str)] = &[
         "for tests only",
     ),
     (
-        "heda-experiments Sheet::open",
-        "reads what the same program wrote",
-    ),
-    (
-        "heda-node Ledger::open",
-        "opens for writing what LedgerReader::open reads",
-    ),
-    (
         "heda-node Trust::chains_to",
         "webpki decodes; a stranger's certificate stops in identify",
     ),

@@ -116,7 +116,7 @@ fn every_method_scores_a_bundled_data_set_and_prices_every_prefix() {
         assert!(
             prefixes
                 .iter()
-                .all(|p| p["ciphertext_bytes"].as_u64().unwrap() > 0)
+                .all(|p| p["gradient_bytes"].as_u64().unwrap() > 0)
         );
         assert_eq!(prefixes[5]["iota"], 6);
     }

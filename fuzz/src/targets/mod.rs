@@ -47,6 +47,7 @@ targets! {
         "heda-node files::read_bounded",
     ];
     csv => text::csv, [
+        "heda-learn CsvFormat::complete",
         "heda-learn CsvSource::open",
         "heda-learn TableReader::read_csv",
         "heda-learn TableReader::read_rows_csv",
@@ -65,16 +66,14 @@ targets! {
     ];
     identity_key => node::identity_key, ["heda-node Identity::load"];
     invitation => node::invitation, [
-        "heda-node Answer::in_folder",
         "heda-node Answer::load",
         "heda-node Invitation::load",
         "heda-node config::read_text",
     ];
     iota => values::iota, ["heda-learn Iota::from_str"];
-    job_file => node::job_file, ["heda-node JobConfig::load", "heda-node config::read"];
+    job_file => node::job_file, ["heda-node JobConfig::load", "heda-node JobConfig::load_with"];
     job_name => values::job_name, ["heda-train JobId::from_str", "heda-train codec::unhex"];
     ledger => node::ledger, [
-        "heda-node LedgerReader::open",
         "heda-node report::budget",
         "heda-node chain::verify",
         "heda-node chain::beginning",
@@ -88,7 +87,10 @@ targets! {
     names => values::names, [
         "heda-learn Bundle::from_str",
         "heda-learn Coding::from_str",
+        "heda-learn Encoding::from_str",
+        "heda-learn Mark::from_str",
         "heda-learn Method::from_str",
+        "heda-node Name::from_str",
         "heda-train Engine::from_str",
     ];
     paillier_ciphertexts => paillier::ciphertexts, ["heda-paper PublicKey::decode"];
@@ -103,7 +105,6 @@ targets! {
     ];
     provider_file => node::provider_file, [
         "heda-node ProviderConfig::load",
-        "heda-node config::read",
     ];
     rsa_ciphertexts => paillier::rsa_ciphertexts, ["heda-paper RsaPublicKey::decode"];
     rsa_private_key => paillier::rsa_private_key, ["heda-paper RsaPrivateKey::from_bytes"];

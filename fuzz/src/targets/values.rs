@@ -52,6 +52,9 @@ pub(super) fn names() -> Target {
             text.parse::<Method>().is_ok(),
             text.parse::<Bundle>().is_ok(),
             text.parse::<Coding>().is_ok(),
+            text.parse::<heda_learn::table::Encoding>().is_ok(),
+            text.parse::<heda_learn::table::Mark>().is_ok(),
+            text.parse::<heda_node::config::Name>().is_ok(),
         ];
         match known.contains(&true) {
             true => Verdict::Accepted,

@@ -53,14 +53,14 @@ impl TryFrom<Unchecked> for Resolution {
 }
 
 impl Default for Resolution {
-    /// For jobs without noise: weights of 15 bits, 128 nodes, derivatives of five bits, scores within
+    /// For jobs without noise: weights of 15 bits, 256 nodes, derivatives of six bits, scores within
     /// ±32. `docs/resident.md` says what each costs.
     fn default() -> Self {
         Self {
             value_bits: 10,
             digits: 3,
-            index_bits: 7,
-            code_bits: 5,
+            index_bits: 8,
+            code_bits: 6,
             bound_bits: 5,
         }
     }
