@@ -2,7 +2,7 @@
 //!
 //! A stranger costs one small task until it says something, and buffers of TLS only after that.
 //! How many there may be is bounded, in all and by address, and when there are too many the idle
-//! ones go ([`lobby`](super::lobby)): they neither fill memory nor keep the others out.
+//! ones go (`lobby`): they neither fill memory nor keep the others out.
 
 use crate::daemon::counter::{Counted, Counter};
 use crate::daemon::lobby::{Lobby, Room, SentAway, Ticket};

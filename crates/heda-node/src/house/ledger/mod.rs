@@ -5,8 +5,8 @@
 //! moment. A release is paid for first; its content is stored before it is sent, and the same job
 //! gets the same content again without paying twice.
 //!
-//! Every change is also an entry of a chain of hashes ([`chain`]) whose head lies outside the store
-//! ([`anchor`]). Whoever opens the ledger follows the chain, and every use looks whether the file
+//! Every change is also an entry of a chain of hashes (`chain`) whose head lies outside the store
+//! (`anchor`). Whoever opens the ledger follows the chain, and every use looks whether the file
 //! is still the same: a ledger that was lost or replaced is noticed before anything leaves.
 
 mod account;

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The providers of a job, this one among them.
 pub type Circle = BTreeSet<PeerFingerprint>;
 
-/// How many different circles one data user may have had. Up to here arithmetic modulo [`PRIME`]
+/// How many different circles one data user may have had. Up to here arithmetic modulo `PRIME`
 /// says the same as arithmetic with fractions: a determinant of n zeros and ones in each row is at
 /// most (n + 1)^((n + 1)/2)/2^n (Hadamard), for n = 33 below 2^54, so none is a multiple of it.
 pub const CIRCLES_MOST: usize = 32;
