@@ -135,6 +135,10 @@ fn a_schema_with_marks_is_refused() {
     );
     let setup = "provider setup --invitation user/invitation.toml --name north --data ward.csv \
                  --address 127.0.0.1:9 --out north";
+    let exact = refused(here, setup);
+    assert!(exact.contains("without a guarantee"), "{exact}");
+    assert!(!here.join("north").exists(), "nothing was made");
+    let setup = &format!("{setup} --allow-exact");
     done(here, setup);
     let again = refused(here, setup);
     assert!(again.contains("not overwritten"), "{again}");
@@ -195,7 +199,7 @@ fn a_job_between_processes_in_five_commands() {
         fs::write(here.join(name).join("rows.csv"), rows).unwrap();
         let line = format!(
             "provider setup --invitation user/invitation.toml --name {name} --data {name}/rows.csv \
-             --address 127.0.0.1:{} --out {name} --serve",
+             --address 127.0.0.1:{} --out {name} --allow-exact --serve",
             free_port()
         );
         let mut child = heda(here, &line);

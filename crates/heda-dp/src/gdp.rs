@@ -205,7 +205,7 @@ impl Cost {
     }
 
     /// From 10⁻¹⁵.
-    pub fn from_parts(parts: u64) -> Self {
+    pub const fn from_parts(parts: u64) -> Self {
         Self(parts)
     }
 

@@ -28,7 +28,7 @@ pub enum Refusal {
     Budget(#[from] Exhausted),
     /// The budget of private jobs does not reach.
     #[error(
-        "this gradient would take the privacy budget of these rows beyond its end: {spent:.6} of \
+        "this answer would take the privacy budget of these rows beyond its end: {spent:.6} of \
          {limit:.6} are spent; ask the provider for more, or train with what there is"
     )]
     PrivacyExhausted {
@@ -136,6 +136,52 @@ pub struct Admission {
     pub ledger: Option<LedgerHead>,
 }
 
+/// What a private job pays for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bought {
+    /// A gradient over the training rows.
+    Gradient {
+        /// Which one.
+        iteration: u32,
+    },
+    /// Counts of the held-out rows.
+    Counts {
+        /// For which model.
+        class: u32,
+    },
+}
+
+/// What one private job has paid. A row is trained on or held out, and for as long as the job lives
+/// it stays what it is: so the job costs a row the dearer of both, not their sum.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PaidByJob {
+    /// For gradients.
+    pub training: Cost,
+    /// For counts.
+    pub counts: Cost,
+}
+
+impl PaidByJob {
+    /// After one more answer.
+    pub fn with(self, what: Bought, cost: Cost) -> Self {
+        match what {
+            Bought::Gradient { .. } => Self {
+                training: self.training.plus(cost),
+                ..self
+            },
+            Bought::Counts { .. } => Self {
+                counts: self.counts.plus(cost),
+                ..self
+            },
+        }
+    }
+
+    /// What the job costs any row at most.
+    pub fn charged(self) -> Cost {
+        self.training.max(self.counts)
+    }
+}
+
 /// A batch of one row is the row.
 pub const SMALLEST_BATCH: usize = 2;
 
@@ -163,10 +209,10 @@ pub trait House: Send + Sync {
     /// Called before anything of an iteration is computed.
     fn begin_iteration(&self, job: JobId, iteration: u32) -> Result<(), Refusal>;
 
-    /// Pays for one gradient of a private job, durably, before anything of it is computed. A gradient
-    /// that is asked for again after a break is another one, with other noise, and is paid for again:
-    /// the same noise over other choices would be no noise.
-    fn pay(&self, job: JobId, iteration: u32, cost: Cost) -> Result<(), Refusal>;
+    /// Pays for one answer of a private job, durably, before anything of it is computed. What is
+    /// asked for again after a break is another answer, with other noise, and is paid for again: the
+    /// same noise over other choices would be no noise.
+    fn pay(&self, job: JobId, what: Bought, cost: Cost) -> Result<(), Refusal>;
 
     /// Called before anything of an evaluation on held-out rows is computed.
     fn begin_evaluation(&self, job: JobId, class: u32) -> Result<(), Refusal>;
@@ -190,9 +236,15 @@ pub struct Books(Arc<Mutex<Pages>>);
 #[derive(Debug, Default)]
 struct Pages {
     accountant: Option<Accountant>,
-    private: Cost,
+    private: HashMap<JobId, PaidByJob>,
     private_limit: Option<Cost>,
     releases: HashMap<JobId, Vec<u8>>,
+}
+
+impl Pages {
+    fn spent_private(&self) -> Cost {
+        self.private.values().map(|paid| paid.charged()).sum()
+    }
 }
 
 impl From<Accountant> for Books {
@@ -214,7 +266,7 @@ impl Books {
     /// What private jobs have cost.
     pub fn spent_private(&self) -> Cost {
         let pages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.private
+        pages.spent_private()
     }
 }
 
@@ -286,16 +338,20 @@ impl House for OpenHouse {
         Ok(())
     }
 
-    fn pay(&self, _job: JobId, _iteration: u32, cost: Cost) -> Result<(), Refusal> {
+    fn pay(&self, job: JobId, what: Bought, cost: Cost) -> Result<(), Refusal> {
         let mut books = self.books.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let spent = books.private.plus(cost);
-        if let Some(limit) = books.private_limit.filter(|limit| spent > *limit) {
+        let before = books.private.get(&job).copied().unwrap_or_default();
+        let after = before.with(what, cost);
+        let spent = books.spent_private();
+        let more = after.charged().minus(before.charged()).unwrap_or_default();
+        let limit = books.private_limit;
+        if let Some(limit) = limit.filter(|limit| spent.plus(more) > *limit) {
             return Err(Refusal::PrivacyExhausted {
-                spent: books.private.squared(),
+                spent: spent.squared(),
                 limit: limit.squared(),
             });
         }
-        books.private = spent;
+        books.private.insert(job, after);
         Ok(())
     }
 

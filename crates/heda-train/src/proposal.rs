@@ -6,7 +6,7 @@ use heda_dp::epsilon::Epsilon;
 use heda_dp::gaussian::Variance;
 use heda_dp::gdp::Delta;
 use heda_learn::loss::LossKind;
-use heda_learn::private::{PlanError, PrivatePlan, share_of};
+use heda_learn::private::{PlanError, PrivatePlan, SENSITIVITY_SQUARED, share_of};
 use heda_learn::resident::Resolution;
 use heda_learn::score::Method;
 use serde::{Deserialize, Serialize};
@@ -134,13 +134,26 @@ impl Privacy {
         PrivatePlan::new(self.rows, width, self.epsilon, self.delta)
     }
 
+    /// On how many others' noise a provider counts if there are so many providers.
+    pub fn counts_on(&self, providers: usize) -> u32 {
+        let providers = u32::try_from(providers).unwrap_or(u32::MAX);
+        let trusted = self.trusted.unwrap_or(providers.saturating_sub(2));
+        trusted.min(providers.saturating_sub(1))
+    }
+
     /// The noise that each of so many providers adds to every number.
     pub fn share(&self, plan: &PrivatePlan, providers: usize) -> Variance {
+        let trusted = self.counts_on(providers);
         let providers = u32::try_from(providers).unwrap_or(u32::MAX);
         let providers = NonZeroU32::new(providers).unwrap_or(NonZeroU32::MIN);
-        let default = providers.get().saturating_sub(2);
-        let trusted = self.trusted.unwrap_or(default);
         share_of(plan.variance(), providers, trusted)
+    }
+
+    /// The deviation of the noise in every number of a gradient, as a multiple of what one row can
+    /// add to it at most, if there are so many providers.
+    pub fn noise_in_rows(&self, plan: &PrivatePlan, providers: usize) -> f64 {
+        let variance = self.share(plan, providers).get() as f64 * providers as f64;
+        (variance / SENSITIVITY_SQUARED as f64).sqrt()
     }
 }
 

@@ -7,6 +7,7 @@ use heda_learn::data::Dataset;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method as Optimiser, Settings};
 use heda_learn::partition::Goal;
+use heda_learn::private::{PlanError, PrivatePlan};
 use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::score::Method;
@@ -57,7 +58,7 @@ enum Encrypted {
 }
 
 /// Why a job cannot be proposed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobFault {
     /// More features to encrypt than there are.
@@ -83,6 +84,12 @@ pub enum JobFault {
     /// No iteration.
     #[error("a job needs at least one iteration")]
     NoIteration,
+    /// A private job has one model.
+    #[error("a private job tells two classes apart, and the schema has {0}")]
+    PrivateClasses(usize),
+    /// No plan keeps the promise.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
 }
 
 impl Job {
@@ -138,9 +145,16 @@ impl Job {
         self.parts.settings.l2
     }
 
-    /// Iterations at most, of each model.
+    /// Iterations at most, of each model; a private job has as many as its plan says.
     pub fn iterations(&self) -> u32 {
-        self.parts.settings.max_iterations
+        let plan = self.plan().map(|plan| plan.gradients());
+        plan.unwrap_or(self.parts.settings.max_iterations)
+    }
+
+    /// What a private job does to keep its promise.
+    pub fn plan(&self) -> Option<PrivatePlan> {
+        let width = self.parts.schema.width() + 1;
+        self.privacy().and_then(|privacy| privacy.plan(width).ok())
     }
 
     /// Share of the rows that is kept for evaluation, in thousandths.
@@ -331,6 +345,13 @@ impl JobBuilder {
         }
         if parts.settings.max_iterations == 0 {
             return Err(JobFault::NoIteration);
+        }
+        if let Some(privacy) = &parts.privacy {
+            let classes = parts.schema.label().classes().len();
+            if classes != 2 {
+                return Err(JobFault::PrivateClasses(classes));
+            }
+            privacy.plan(parts.schema.width() + 1)?;
         }
         Ok(Job { parts })
     }

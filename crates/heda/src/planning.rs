@@ -103,9 +103,15 @@ pub fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
         .iter()
         .map(|rows| (*rows as f64 / scale) as usize)
         .collect();
-    let (few, many) = match shape.spec.engine {
-        Engine::Resident => RESIDENT_ITERATIONS,
-        Engine::Paper => PAPER_ITERATIONS,
+    let plan = shape.spec.privacy.map(|privacy| {
+        let width = shape.spec.schema.width() + 1;
+        privacy.plan(width).map_err(Failure::input)
+    });
+    let (few, many) = match (shape.spec.engine, plan.transpose()?) {
+        // A private job has as many gradients as its plan says.
+        (_, Some(plan)) => (plan.gradients(), plan.gradients()),
+        (Engine::Resident, None) => RESIDENT_ITERATIONS,
+        (Engine::Paper, None) => PAPER_ITERATIONS,
     };
     run(shape, &rows, few)?;
     let (run, seconds) = run(shape, &rows, many)?;

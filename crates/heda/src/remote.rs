@@ -102,6 +102,12 @@ impl RemoteJob {
         self.config.seed.is_some()
     }
 
+    /// What deserves a second thought before it runs.
+    pub fn warning(&self) -> Option<String> {
+        let privacy = self.config.privacy.as_ref();
+        privacy.and_then(|privacy| privacy.warning())
+    }
+
     /// Trains, and leaves model and report in the folder.
     pub(crate) fn train(
         &self,
@@ -124,7 +130,7 @@ impl RemoteJob {
         let outcome = network.run_until_signal(&mut state);
         let outcome = outcome.map_err(|error| give_up(&state, into, &error))?;
         let about = About {
-            privacy: None,
+            privacy: job.privacy(),
             dataset: config.data_set.to_string(),
             schema,
             engine: job.engine(),
@@ -211,7 +217,7 @@ fn randomness(config: &JobConfig) -> Randomness {
 fn terms(config: &JobConfig, schema: &Schema) -> String {
     let names: Vec<&str> = config.providers.iter().map(|p| p.name.as_str()).collect();
     let text = format!(
-        "{} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {:?} {:?} {} {} {names:?}",
+        "{} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {:?} {:?} {} {} {:?} {names:?}",
         schema.fingerprint(),
         config.data_set,
         config.engine.name(),
@@ -231,6 +237,7 @@ fn terms(config: &JobConfig, schema: &Schema) -> String {
         config.seed,
         config.key_bits,
         config.holdout_permille(),
+        config.privacy,
     );
     let digest = Sha256::digest(text);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -260,9 +267,12 @@ fn job(
         .hold_out(config.holdout_permille())
         .ranking(ranking(config))
         .spend(config.epsilon.map(Spending::Total));
-    encrypted(builder, config, sample)
-        .build()
-        .map_err(Failure::input)
+    let builder = encrypted(builder, config, sample);
+    let builder = match config.privacy {
+        Some(privacy) => builder.private(privacy.promise()),
+        None => builder,
+    };
+    builder.build().map_err(Failure::input)
 }
 
 fn encrypted(builder: JobBuilder, config: &JobConfig, sample: Option<Arc<Dataset>>) -> JobBuilder {

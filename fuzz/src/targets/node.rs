@@ -7,15 +7,17 @@ use crate::driver::{Target, Verdict};
 use heda_blocks::stop::{Stop, StopCode};
 use heda_crypto::random::Randomness;
 use heda_dp::account::{Charge, ColumnCharge, Mechanism};
+use heda_dp::gdp::Cost;
 use heda_node::client::state::StateFile;
 use heda_node::config::{Answer, Invitation, JobConfig, ProviderConfig};
-use heda_node::house::ledger::{JobKey, JobTerms, Ledger, LedgerPlace, LedgerReader};
+use heda_node::house::ledger::{JobKey, JobTerms, Ledger, LedgerPlace, LedgerReader, PrivateCap};
 use heda_node::identity::Identity;
 use heda_node::identity::fingerprint::PeerFingerprint;
 use heda_node::identity::trust::OwnCertificate;
 use heda_node::system::clock::{SystemClock, Timestamp};
 use heda_node::wire::frame::{Frame, Head, Kind};
 use heda_node::wire::greeting::Greeting;
+use heda_train::house::Bought;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -158,7 +160,15 @@ fn ledger_place(folder: &std::path::Path) -> LedgerPlace {
     }
 }
 
-/// A ledger with a job, a release and a refusal, and its anchor.
+fn private_cap() -> PrivateCap {
+    PrivateCap {
+        epsilon: "2".parse().expect("a decimal"),
+        per_user: "1".parse().expect("a decimal"),
+        delta: "1e-6".parse().expect("a decimal"),
+    }
+}
+
+/// A ledger with a job, a release, a noisy gradient and a refusal, and its anchor.
 fn written_ledger() -> [Vec<u8>; 2] {
     let file = InFile::named("ledger.sqlite");
     let place = ledger_place(file.folder());
@@ -180,6 +190,11 @@ fn written_ledger() -> [Vec<u8>; 2] {
         .buy(&job, "ward", charge(), total)
         .expect("enough budget");
     ledger.store_release(&job, b"noisy").expect("paid");
+    let cap = private_cap();
+    let gradient = (Bought::Gradient { iteration: 0 }, Cost::from_parts(1 << 40));
+    ledger
+        .pay(&job, "ward", gradient, &cap)
+        .expect("enough budget");
     ledger.refuse(&job, "university", "too late").expect("room");
     let copy = file.folder().join("copy.sqlite");
     let reader = LedgerReader::open(&place).expect("our own");
@@ -198,6 +213,7 @@ pub(super) fn ledger() -> Target {
         file.put(input);
         let read = LedgerReader::open(&place).and_then(|reader| {
             reader.status("ward", Timestamp(1_800_000_000))?;
+            reader.private("ward", Some(&private_cap()))?;
             reader.budget("ward", total)
         });
         Verdict::from(read)

@@ -18,19 +18,39 @@ const MODELS: &str = "models compared with the undisturbed one";
 const PAID: &str = "releases that must be paid for exactly once";
 const ORPHANS: &str = "folders searched for left-over files";
 
+const PRIVATE_KILLS: &str = "of these, during a private job";
+const CHARGED: &str = "ledgers compared with the noisy gradients that were seen";
+
 /// Publishes, so that there is something to pay for, and encrypts. Few iterations: more jobs.
 const TERMS: &str = "engine = \"resident\"\niota = 5\nepsilon = 0.1\niterations = 6";
+/// Every gradient is paid for.
+const PRIVATE_TERMS: &str = "[privacy]\nepsilon = 1\ndelta = 1e-5\nrows = 466";
 
-/// The models of jobs by seed, without any storm.
-pub(crate) type References = BTreeMap<u64, Value>;
+/// Every third job is private.
+fn is_private(seed: u64) -> bool {
+    seed.is_multiple_of(3)
+}
+
+/// What jobs come to without any storm.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct References {
+    /// Models by seed.
+    models: BTreeMap<u64, Value>,
+    /// What a noisy gradient costs; nought before there was one.
+    each: f64,
+}
 
 /// Trains every job once in peace.
 pub(crate) fn references(heda: &Path, jobs: u64, tally: &mut Tally) -> Result<References, Trouble> {
-    let mut course = Course::begin(heda, References::new())?;
+    let mut course = Course::begin(heda, References::default())?;
     for _ in 0..jobs {
         let seed = course.next_job()?;
         let model = course.world.finish(seed)?;
-        course.references.insert(seed, model);
+        course.references.models.insert(seed, model);
+        if is_private(seed) && course.references.each == 0.0 {
+            let seen = course.world.gradients_seen(seed)?;
+            course.references.each = course.world.charged(0)? / seen as f64;
+        }
     }
     let references = course.references.clone();
     course.end(tally)?;
@@ -61,7 +81,7 @@ impl Course {
 
     /// Whether every job was done.
     pub(crate) fn is_over(&self) -> bool {
-        !self.references.contains_key(&(self.seed + 1))
+        !self.references.models.contains_key(&(self.seed + 1))
     }
 
     fn next_job(&mut self) -> Result<u64, Trouble> {
@@ -69,7 +89,11 @@ impl Course {
         let providers = [0, 1].map(|place| (place, self.world.port(place)));
         self.world.write_job(&Job {
             seed: self.seed,
-            terms: TERMS,
+            terms: if is_private(self.seed) {
+                PRIVATE_TERMS
+            } else {
+                TERMS
+            },
             providers: &providers,
             loss_seconds: 60,
         })?;
@@ -80,7 +104,7 @@ impl Course {
     fn check(&mut self, seed: u64, tally: &mut Tally) -> Result<(), Trouble> {
         match self.world.finish(seed) {
             Ok(model) => {
-                let reference = self.references.get(&seed);
+                let reference = self.references.models.get(&seed);
                 tally.count(MODELS, 1);
                 tally.expect(MODELS, reference == Some(&model), || {
                     format!("job {seed} differs")
@@ -91,14 +115,35 @@ impl Course {
         for (place, name) in PROVIDERS.iter().enumerate().take(self.daemons.len()) {
             let (releases, stored) = self.world.releases(place)?;
             tally.count(PAID, 1);
-            let jobs = self.seed as usize;
+            let jobs = (1..=self.seed).filter(|seed| !is_private(*seed)).count();
             tally.expect(PAID, releases == jobs && stored, || {
                 format!("{name} has {releases} releases of {jobs} jobs")
             });
         }
+        self.check_charges(tally)?;
         tally.count(ORPHANS, 1);
         let orphans = self.world.orphans(seed)?;
         tally.expect(ORPHANS, orphans.is_empty(), || orphans.join(", "));
+        Ok(())
+    }
+
+    /// No ledger may show less than what the data user saw, over all private jobs so far.
+    fn check_charges(&self, tally: &mut Tally) -> Result<(), Trouble> {
+        let mut seen = 0;
+        for seed in (1..=self.seed).filter(|seed| is_private(*seed)) {
+            seen += self.world.gradients_seen(seed)?;
+        }
+        for (place, name) in PROVIDERS.iter().enumerate().take(self.daemons.len()) {
+            let charged = self.world.charged(place)?;
+            let least = seen as f64 * self.references.each * (1.0 - 1e-9);
+            tally.count(CHARGED, 1);
+            tally.expect(CHARGED, charged >= least, || {
+                format!(
+                    "{name} shows {charged} for {seen} gradients of {}",
+                    self.references.each
+                )
+            });
+        }
         Ok(())
     }
 
@@ -148,6 +193,7 @@ impl Course {
                 }
             }
             tally.count(KILLS, 1);
+            tally.count(PRIVATE_KILLS, u64::from(is_private(seed)));
         }
         settle(&mut run)?;
         self.check(seed, tally)

@@ -3,7 +3,7 @@
 
 use crate::tally::Trouble;
 use serde_json::Value;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -25,6 +25,8 @@ pub(crate) struct World {
     ports: Vec<u16>,
     prints: Vec<String>,
     logs: Cell<u32>,
+    /// What was said in trainings, by the seed of the job.
+    trainings: RefCell<Vec<(u64, PathBuf)>>,
 }
 
 /// Variables of the environment for one process.
@@ -38,6 +40,7 @@ impl World {
             ports: Vec::new(),
             prints: Vec::new(),
             logs: Cell::new(0),
+            trainings: RefCell::default(),
         };
         std::fs::create_dir(world.path("logs"))?;
         let user = world.identity("university")?;
@@ -68,7 +71,8 @@ impl World {
             "identity = \"identity\"\ndata_set = \"biopsies\"\ndata = \"rows.csv\"\n\
              schema = \"schema.toml\"\nlisten = \"127.0.0.1:{}\"\nstore = \"store\"\n\
              [[allow]]\nname = \"university\"\nfingerprint = \"{user}\"\n\
-             [limits]\nepsilon_total = 1000\nrows_per_batch_min = 50\n\
+             [limits]\nepsilon_total = 1000\n\
+             privacy_epsilon_total = 1000\nprivacy_delta = 1e-5\nrows_per_batch_min = 50\n\
              iterations_per_job = 100000\niterations_per_day = 10000000\n\
              evaluations_per_model = 100000\nrankings_per_job = 100000\n\
              known_co_providers_min = 0\nrevealed_per_unknown_max = 100000\n\
@@ -173,6 +177,7 @@ impl World {
         if self.path(&out).join("checkpoint.json").exists() {
             command.arg("--resume");
         }
+        self.trainings.borrow_mut().push((seed, log.clone()));
         let child = command.spawn()?;
         Ok(Run {
             child,
@@ -204,6 +209,25 @@ impl World {
         let config = format!("{}/provider.toml", PROVIDERS[place]);
         let text = self.run(&["provider", "budget", "--json", "--config", &config])?;
         Ok(serde_json::from_str(&text)?)
+    }
+
+    /// What private jobs have cost by a ledger, as mu squared.
+    pub(crate) fn charged(&self, place: usize) -> Result<f64, Trouble> {
+        let budget = self.budget(place)?;
+        let spent = budget["private"]["squared_spent"].as_f64();
+        spent.ok_or_else(|| Trouble::new("a budget without private jobs".into()))
+    }
+
+    /// Gradients that the data user saw in all attempts at a job.
+    pub(crate) fn gradients_seen(&self, seed: u64) -> Result<u64, Trouble> {
+        let mut seen = 0;
+        for (_, log) in self.trainings.borrow().iter().filter(|(of, _)| *of == seed) {
+            let text = std::fs::read(log)?;
+            let text = String::from_utf8_lossy(&text);
+            let lines = text.lines().filter(|line| line.starts_with("iteration "));
+            seen += lines.count() as u64;
+        }
+        Ok(seen)
     }
 
     /// Releases in a ledger, and whether each is stored.

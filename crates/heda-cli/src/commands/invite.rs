@@ -7,9 +7,11 @@ use crate::output;
 use heda::Job;
 use heda::failure::{Failure, Kind};
 use heda::files::write_new;
-use heda_node::config::{Invitation, Name, Share, Terms, template};
+use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::Delta;
+use heda_node::config::{Invitation, Name, PrivacyConfig, Share, Terms, template};
 use heda_node::identity::Identity;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 
 /// Invite providers to a job: one file for all of them
@@ -20,6 +22,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   heda invite --name university --schema schema.toml
+  heda invite --name university --schema schema.toml --private 1 --rows 30000
   heda invite --name university --schema schema.toml --iterations 40 --out study")]
 pub(crate) struct Arguments {
     /// What the data user is called: small letters, digits, `-` and `.`
@@ -39,6 +42,29 @@ pub(crate) struct Arguments {
     unconfirmed: bool,
     #[command(flatten)]
     training: TrainingOptions,
+    /// Invite to a private job: epsilon for everything that it reveals of a row
+    #[arg(long, value_name = "EPSILON", requires = "rows")]
+    private: Option<Epsilon>,
+    /// Delta of a private job; by the number of rows if not given
+    #[arg(long, value_name = "DELTA", requires = "private")]
+    delta: Option<Delta>,
+    /// About how many training rows all providers have together, for a private job
+    #[arg(long, value_name = "N", requires = "private")]
+    rows: Option<NonZeroU64>,
+    /// On how many others' noise each provider counts in a private job; all but one if not given
+    #[arg(long, value_name = "N", requires = "private")]
+    trusted: Option<u32>,
+}
+
+impl Arguments {
+    fn privacy(&self) -> Option<PrivacyConfig> {
+        Some(PrivacyConfig {
+            epsilon: self.private?,
+            delta: self.delta,
+            rows: self.rows?,
+            trusted: self.trusted,
+        })
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -48,6 +74,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let job = arguments
         .training
         .put_into(Job::builder(data_set.as_str(), schema));
+    let privacy = arguments.privacy();
+    output::warn(privacy.as_ref().and_then(PrivacyConfig::warning));
+    let job = match &privacy {
+        Some(privacy) => job.private(privacy.promise()),
+        None => job,
+    };
     let job = job.build().map_err(Failure::input)?;
     let out = &arguments.out;
     let paths = ["invitation.toml", "job.toml"].map(|name| out.join(name));
@@ -63,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         identity.fingerprint(),
         data_set,
         text.clone(),
-        terms(&job)?,
+        terms(&job, privacy)?,
     );
     copy_schema(&arguments.schema, &out.join("schema.toml"), &text)?;
     std::fs::create_dir_all(out.join("answers")).map_err(Failure::input)?;
@@ -82,7 +114,7 @@ pub(crate) fn own_identity(name: &str, folder: &Path) -> Result<Identity, Failur
     }
 }
 
-fn terms(job: &Job) -> Result<Terms, Failure> {
+fn terms(job: &Job, privacy: Option<PrivacyConfig>) -> Result<Terms, Failure> {
     let bug = || Failure::new(Kind::Bug, "a job that was checked has no terms");
     let held_out = f64::from(job.holdout_permille()) / 1000.0;
     Ok(Terms {
@@ -90,6 +122,7 @@ fn terms(job: &Job) -> Result<Terms, Failure> {
         iterations: NonZeroU32::new(job.iterations()).ok_or_else(bug)?,
         held_out: Share::new(held_out).ok_or_else(bug)?,
         epsilon: None,
+        privacy,
     })
 }
 

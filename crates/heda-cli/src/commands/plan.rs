@@ -13,7 +13,7 @@ use heda_learn::optimise::{Method, Settings};
 use heda_learn::schema::Schema;
 use heda_learn::score;
 use heda_train::job::{Choice, JobSpec};
-use heda_train::proposal::{Engine, JobId, Ranking};
+use heda_train::proposal::{Engine, JobId, Privacy, Ranking};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -93,9 +93,59 @@ struct Plan {
     /// Numbers that gradients will reveal, and cells that stay unknown.
     gradient_numbers: u64,
     unknown_cells: u64,
+    /// What a private job promises, and the noise that it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    private: Option<Private>,
     /// What the job then took, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<Check>,
+}
+
+/// The promise of a private job.
+#[derive(Debug, Serialize)]
+struct Private {
+    epsilon: f64,
+    delta: f64,
+    /// Others on whose noise each provider counts.
+    trusted: u32,
+    /// Deviation of the noise in every number of a gradient, where a row adds 1 at most.
+    noise_in_rows: f64,
+    /// The same for every number of others that could be counted on, from none.
+    noise_by_trusted: Vec<f64>,
+    /// What a gradient costs a row, as mu squared.
+    squared_per_gradient: f64,
+}
+
+impl Private {
+    fn of(spec: &JobSpec, providers: usize) -> Option<Self> {
+        let privacy = spec.privacy?;
+        let plan = privacy.plan(spec.schema.width() + 1).ok()?;
+        let noise = |trusted| {
+            let trusted = Some(trusted);
+            Privacy { trusted, ..privacy }.noise_in_rows(&plan, providers)
+        };
+        Some(Self {
+            epsilon: privacy.epsilon.to_f64(),
+            delta: privacy.delta.get(),
+            trusted: privacy.counts_on(providers),
+            noise_in_rows: privacy.noise_in_rows(&plan, providers),
+            noise_by_trusted: (0..providers as u32).map(noise).collect(),
+            squared_per_gradient: plan.cost_of_gradient().squared(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let choices = self.noise_by_trusted.iter().enumerate();
+        let choices = choices.map(|(trusted, noise)| format!("{trusted}: {noise:.1}"));
+        format!(
+            "private   epsilon {} at delta {:e}; noise in every number of a gradient like {:.1} rows; by \
+             how many others' noise is counted on: {}",
+            self.epsilon,
+            self.delta,
+            self.noise_in_rows,
+            choices.collect::<Vec<_>>().join(", ")
+        )
+    }
 }
 
 /// What a job took that was planned.
@@ -169,7 +219,11 @@ fn plan(subject: &Subject) -> Result<Plan, Failure> {
 fn of_costs(subject: &Subject, costs: &Costs) -> Plan {
     let spec = &subject.spec;
     let models = spec.positives.len() as u32;
-    let iterations = spec.settings.max_iterations.saturating_mul(models);
+    let plan = spec
+        .privacy
+        .and_then(|p| p.plan(spec.schema.width() + 1).ok());
+    let each = plan.map_or(spec.settings.max_iterations, |plan| plan.gradients());
+    let iterations = each.saturating_mul(models);
     let features = spec.schema.features();
     let width = |chosen: &[usize]| {
         chosen
@@ -202,6 +256,7 @@ fn of_costs(subject: &Subject, costs: &Costs) -> Plan {
         peak_memory_bytes: peak_memory(),
         gradient_numbers: u64::from(iterations) * (taking_part + 1),
         unknown_cells: training * (encrypted + 1),
+        private: Private::of(spec, subject.providers),
         check: None,
     }
 }
@@ -349,6 +404,7 @@ fn text(plan: &Plan) -> String {
         "reveals   {} numbers of gradients about {} unknown cells",
         plan.gradient_numbers, plan.unknown_cells
     ));
+    lines.extend(plan.private.as_ref().map(Private::text));
     if let Some(check) = &plan.check {
         lines.push(format!(
             "it took   {:.1} s ({:+.0} %), {:.1} MB to providers, {:.1} MB back, {} round trips",

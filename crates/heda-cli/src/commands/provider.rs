@@ -7,18 +7,20 @@ use crate::commands::schema_file::confirmed_schema;
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
 use heda::failure::{Failure, Kind};
+use heda_dp::gdp::Cost;
 use heda_learn::schema::Schema;
 use heda_node::config::{JobConfig, ProviderConfig};
 use heda_node::house::backup::backup;
 use heda_node::house::check::{Finding, Verdict, check};
 use heda_node::house::ledger::{
-    BudgetReport, DisclosedReport, Ledger, LedgerError, LedgerReader, StatusReport,
+    BudgetReport, DisclosedReport, Ledger, LedgerError, LedgerReader, PrivateReport, StatusReport,
 };
-use heda_node::house::policy::Policy;
+use heda_node::house::policy::{Grant, Policy};
 use heda_node::house::provider_data::ProviderData;
 use heda_node::identity::trust::PeerIdentity;
 use heda_node::system::clock::{Clock, SystemClock};
 use heda_node::system::logging::{self, LogFormat};
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -201,7 +203,7 @@ fn run_preview(arguments: &Preview) -> Result<(), Failure> {
     let own = heda_node::identity::Identity::load(&config.identity).map_err(Failure::input)?;
     let facts = data.facts(job.holdout_permille());
     let mut request = job.request(&facts, own.fingerprint());
-    // One model a class, or one for two classes.
+    // One model a class, or one for two classes; a plan knows its gradients.
     request.iterations *= match data.dataset().classes().len() as u64 {
         2 => 1,
         classes => classes,
@@ -218,10 +220,31 @@ fn run_preview(arguments: &Preview) -> Result<(), Failure> {
     }
     let policy = Policy::new(&config);
     let learned = learned(&config, &peer)?;
-    output::print_text(&policy.preview(&peer, &facts, &request, learned))?;
+    let account = account(&config)?;
+    output::print_text(&policy.preview(&peer, &facts, &request, learned, account.as_ref()))?;
     match policy.evaluate(&peer, &facts, &request) {
-        Ok(_) => Ok(()),
+        Ok(grant) => room(&config, &grant, account.as_ref()),
         Err(refusal) => Err(Failure::new(Kind::Refused, refusal)),
+    }
+}
+
+/// Whether the budget of private jobs has room for one more.
+fn room(
+    config: &ProviderConfig,
+    grant: &Grant,
+    account: Option<&PrivateReport>,
+) -> Result<(), Failure> {
+    let cap = config.limits.private_cap();
+    let (Some(each), Some(cap)) = (grant.private_gradient, cap) else {
+        return Ok(());
+    };
+    let spent = account.map_or(Cost::ZERO, |account| account.spent);
+    match spent.plus(each.times(grant.iterations)) <= cap.total() {
+        true => Ok(()),
+        false => Err(Failure::new(
+            Kind::Refused,
+            "the budget of private jobs has no room for this one",
+        )),
     }
 }
 
@@ -235,6 +258,61 @@ fn learned(config: &ProviderConfig, peer: &PeerIdentity) -> Result<u64, Failure>
     let own = peer.fingerprint.to_string();
     let entry = status.disclosed.into_iter().find(|entry| entry.peer == own);
     Ok(entry.map_or(0, |entry| entry.numbers))
+}
+
+/// The account of private jobs; none before there is a ledger.
+fn account(config: &ProviderConfig) -> Result<Option<PrivateReport>, Failure> {
+    if !config.ledger_place().ledger.exists() {
+        return Ok(None);
+    }
+    private(&reader(config)?, config).map(Some)
+}
+
+fn private(reader: &LedgerReader, config: &ProviderConfig) -> Result<PrivateReport, Failure> {
+    let cap = config.limits.private_cap();
+    let report = reader.private(config.data_set.as_str(), cap.as_ref());
+    report.map_err(ledger_failure)
+}
+
+fn private_text(text: &mut String, account: &PrivateReport) {
+    let words = |epsilon: Option<f64>| match epsilon {
+        Some(epsilon) => format!("{:.4}", (epsilon * 1e4).ceil() / 1e4),
+        None => "more than 1000".to_owned(),
+    };
+    if account.epsilon_total.is_none() && account.users.is_empty() {
+        return;
+    }
+    let spent = words(account.epsilon_spent);
+    let delta = account.delta;
+    let _ = match account.epsilon_total {
+        Some(total) => writeln!(
+            text,
+            "private jobs: epsilon {spent} of {total} at delta {delta:e} is spent for a row; a job may \
+             still have {}",
+            account.epsilon_left
+        ),
+        None => writeln!(
+            text,
+            "private jobs: none is served; epsilon {spent} at delta {delta:e} was spent for a row"
+        ),
+    };
+    for user in &account.users {
+        let _ = writeln!(
+            text,
+            "  {} ({}): epsilon {} in {} jobs",
+            user.label,
+            user.peer,
+            words(user.epsilon),
+            user.jobs
+        );
+    }
+    if account.epsilon_with_published != account.epsilon_spent {
+        let _ = writeln!(
+            text,
+            "with the published columns, in one account: epsilon {} at delta {delta:e}",
+            words(account.epsilon_with_published)
+        );
+    }
 }
 
 fn disclosed_text(text: &mut String, disclosed: &[DisclosedReport]) {
@@ -264,16 +342,26 @@ fn ledger_failure(error: LedgerError) -> Failure {
 
 fn run_status(arguments: &Query) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
-    let status = reader(&config)?
+    let reader = reader(&config)?;
+    let report = reader
         .status(config.data_set.as_str(), SystemClock.now())
         .map_err(ledger_failure)?;
+    let private = private(&reader, &config)?;
     if arguments.json {
-        return output::print_json(&status);
+        return output::print_json(&WithPrivate { report, private });
     }
-    output::print_text(status_text(&status).trim_end())
+    output::print_text(status_text(&report, &private).trim_end())
 }
 
-fn status_text(status: &StatusReport) -> String {
+/// A report of the ledger with the account of private jobs.
+#[derive(Debug, Serialize)]
+struct WithPrivate<T> {
+    #[serde(flatten)]
+    report: T,
+    private: PrivateReport,
+}
+
+fn status_text(status: &StatusReport, private: &PrivateReport) -> String {
     let mut text = format!(
         "{} iterations, evaluations and rankings today (UTC)\n",
         status.iterations_today
@@ -281,6 +369,7 @@ fn status_text(status: &StatusReport) -> String {
     if let Some(begun) = &status.begun {
         let _ = writeln!(text, "this ledger was begun because: {begun}");
     }
+    private_text(&mut text, private);
     disclosed_text(&mut text, &status.disclosed);
     for job in &status.jobs {
         let _ = writeln!(
@@ -309,13 +398,17 @@ fn status_text(status: &StatusReport) -> String {
 fn run_budget(arguments: &Query) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
     // Without a budget nothing is published any more; what was published stays on the books.
-    let budget = reader(&config)?
+    let reader = reader(&config)?;
+    let report = reader
         .budget(config.data_set.as_str(), config.limits.epsilon_total)
         .map_err(ledger_failure)?;
+    let private = private(&reader, &config)?;
     if arguments.json {
-        return output::print_json(&budget);
+        return output::print_json(&WithPrivate { report, private });
     }
-    output::print_text(budget_text(&budget).trim_end())
+    let mut text = budget_text(&report);
+    private_text(&mut text, &private);
+    output::print_text(text.trim_end())
 }
 
 fn run_backup(arguments: &Backup) -> Result<(), Failure> {

@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         parts.push(assumptions(&table.assumptions, arguments));
     }
     parts.push(trained.text());
-    parts.push(next_commands(arguments));
+    parts.push(next_commands(arguments, &table.data));
     output::print_text(&parts.join("\n\n"))
 }
 
@@ -144,7 +144,7 @@ fn assumptions(lines: &[String], arguments: &Arguments) -> String {
 }
 
 /// What makes the same a job between organisations.
-fn next_commands(arguments: &Arguments) -> String {
+fn next_commands(arguments: &Arguments, data_set: &Dataset) -> String {
     let word = |path: &Path| report::quoted(&path.to_string_lossy());
     let data = word(&arguments.data);
     let schema = match (&arguments.schema, &arguments.write_schema) {
@@ -162,10 +162,15 @@ fn next_commands(arguments: &Arguments) -> String {
         .as_ref()
         .or(arguments.write_schema.as_ref());
     let shared = shared.map_or("schema.toml".to_owned(), |path| word(path));
+    // A provider serves private jobs, which have two classes, unless it says otherwise.
+    let (private, exact) = match data_set.classes().len() {
+        2 => (format!(" --private 1 --rows {}", data_set.rows()), ""),
+        _ => (String::new(), " --allow-exact"),
+    };
     format!(
         "Next, the same between organisations (docs/tutorial.md):\n{schema}\n  \
-         heda invite --name data-user --schema {shared}                      # the data user\n  \
-         heda provider setup --invitation invitation.toml --data {data} --serve  # each provider\n  \
-         heda train job.toml --answers answers                                 # the data user"
+         heda invite --name data-user --schema {shared}{private}  # the data user\n  \
+         heda provider setup --invitation invitation.toml --data {data}{exact} --serve  # each provider\n  \
+         heda train job.toml --answers answers  # the data user"
     )
 }

@@ -68,6 +68,7 @@ pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
     if job.is_seeded() {
         note!("heda: a seed is given: this run can be repeated and protects nothing");
     }
+    output::warn(job.warning());
     output::warn_of_leaks(job.job().engine());
     let into = ResultFolder {
         folder: &arguments.out,

@@ -1,9 +1,11 @@
 //! What does not fit together in a file that can be read, and what would.
 
+use super::privacy::PrivacyProblem;
 use crate::identity::fingerprint::PeerFingerprint;
+use heda_dp::epsilon::Epsilon;
 
 /// A contradiction within one file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Contradiction {
     /// Two entries of one kind with one name.
@@ -39,6 +41,26 @@ pub enum Contradiction {
         /// Entries.
         known: usize,
     },
+    /// A limit of private jobs without what belongs to it.
+    #[error(
+        "the limits of private jobs lack `{0}`: give `privacy_epsilon_total` with \
+         `privacy_delta`, such as 2 and 1e-6"
+    )]
+    PrivacyWithout(&'static str),
+    /// One data user may have more than all together.
+    #[error(
+        "privacy_epsilon_per_user is {user}, but all data users together may have {total} \
+         (privacy_epsilon_total)"
+    )]
+    PrivacyPerUser {
+        /// One.
+        user: Epsilon,
+        /// All.
+        total: Epsilon,
+    },
+    /// A private job that asks for something that would carry no noise, or for too weak a promise.
+    #[error("[privacy] {0}")]
+    Privacy(#[from] PrivacyProblem),
     /// Nobody to train with.
     #[error(
         "a job needs at least one [[provider]], or answers to an invitation: `heda train JOB \

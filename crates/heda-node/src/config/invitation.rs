@@ -6,6 +6,7 @@
 //! they came by; people who want to be sure compare the numbers of
 //! [`PeerFingerprint::spoken`] by voice.
 
+use super::privacy::PrivacyConfig;
 use super::values::{Name, Share};
 use super::{ConfigError, as_it_is, read_text};
 use crate::identity::fingerprint::PeerFingerprint;
@@ -54,6 +55,9 @@ pub struct Terms {
     /// What publishing may cost; nothing is published without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epsilon: Option<Epsilon>,
+    /// What everything that is revealed keeps to; sums are exact without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub privacy: Option<PrivacyConfig>,
 }
 
 /// What a provider sends back.

@@ -1,5 +1,6 @@
 //! `job.toml`: what a data user wants trained, with whom, and at which price in privacy.
 
+use super::privacy::PrivacyConfig;
 use super::values::{Iota, Name, NotNegative, Positive, Seconds, Share};
 use super::{Answer, ConfigError, Contradiction, JOB_KEYS, beside, read, repeated};
 use crate::client::RemoteProvider;
@@ -60,7 +61,8 @@ pub struct JobConfig {
     /// How the model is improved, and in how many batches.
     #[serde(default = "default_optimiser")]
     pub optimiser: Method,
-    /// Iterations at most, of each model.
+    /// Iterations at most, of each model; a private job has as many as its plan says.
+    #[serde(default = "default_iterations")]
     pub iterations: NonZeroU32,
     /// Training ends when no component of the gradient is larger.
     #[serde(default = "default_tolerance")]
@@ -73,6 +75,8 @@ pub struct JobConfig {
     /// Share of the rows that is kept for evaluation.
     #[serde(default = "default_held_out")]
     pub held_out: Share,
+    /// What everything that the job reveals keeps to.
+    pub privacy: Option<PrivacyConfig>,
     /// What to do when a provider is lost.
     #[serde(default)]
     pub on_loss: OnLoss,
@@ -167,6 +171,10 @@ fn default_optimiser() -> Method {
     Method::Lbfgs { memory: 10 }
 }
 
+fn default_iterations() -> NonZeroU32 {
+    NonZeroU32::MIN.saturating_add(49)
+}
+
 fn default_tolerance() -> NotNegative {
     NotNegative::of(1e-4)
 }
@@ -229,6 +237,9 @@ impl JobConfig {
             (None, false) => {}
             (None, true) => return Err(Contradiction::NoGoal),
             (Some(_), false) => return Err(Contradiction::GoalUnused),
+        }
+        if let Some(privacy) = &self.privacy {
+            privacy.check(self)?;
         }
         self.check_ranking()
     }
@@ -299,18 +310,23 @@ impl JobConfig {
             _ => facts.features.clone(),
         };
         let fingerprints = self.providers.iter().filter_map(|p| p.fingerprint);
+        let plan = self.privacy.and_then(|p| facts.plan(&p.promise()).ok());
         JobRequest {
             job: "preview".into(),
             schema: facts.schema.clone(),
             engine: self.engine,
-            scored: self.encrypt.is_none() && self.order.is_none(),
+            scored: self.encrypt.is_none() && self.order.is_none() && self.privacy.is_none(),
             features,
             published,
             epsilon: self.epsilon,
             mechanism: self.mechanism,
-            iterations: u64::from(self.iterations.get()),
+            iterations: match plan {
+                Some(plan) => u64::from(plan.gradients()),
+                None => u64::from(self.iterations.get()),
+            },
             batch_rows: Some(facts.training_rows / self.optimiser.batches().max(1) as u64),
             co_providers: fingerprints.filter(|f| *f != provider).collect(),
+            privacy: self.privacy.map(|privacy| privacy.promise()),
         }
     }
 

@@ -7,6 +7,7 @@ mod contradiction;
 mod invitation;
 mod job;
 mod job_keys;
+mod privacy;
 mod provider;
 mod provider_keys;
 pub mod template;
@@ -16,6 +17,7 @@ pub use contradiction::Contradiction;
 pub use invitation::{ANSWER_ENDING, Answer, Invitation, Terms};
 pub use job::{Auto, JobConfig, OnLoss, ProviderEntry, Timeouts};
 pub use job_keys::JOB_KEYS;
+pub use privacy::{PrivacyConfig, PrivacyProblem};
 pub use provider::{
     AllowedPeer, KnownProvider, LimitsConfig, ProviderConfig, RecognitionConfig, Reproducible,
 };

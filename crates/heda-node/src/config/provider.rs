@@ -2,12 +2,13 @@
 
 use super::values::{Name, Positive, Seconds};
 use super::{ConfigError, Contradiction, PROVIDER_KEYS, beside, read, repeated};
-use crate::house::ledger::LedgerPlace;
+use crate::house::ledger::{LedgerPlace, PrivateCap};
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::load_certificates;
 use crate::identity::trust::{Recognition, TrustedPeer};
 use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::Delta;
 use heda_learn::table::CsvFormat;
 use heda_train::engine::Engine;
 use serde::Deserialize;
@@ -113,6 +114,19 @@ pub struct LimitsConfig {
     /// ε that may be spent on the data set in all, by everybody together. Without it nothing is
     /// ever published.
     pub epsilon_total: Option<Epsilon>,
+    /// Whether jobs that keep to no ε and δ are refused. A new configuration says so.
+    #[serde(default)]
+    pub privacy_required: bool,
+    /// ε that everything that private jobs reveal of a row may reach, over all jobs and by
+    /// everybody together. Without it no private job is served.
+    pub privacy_epsilon_total: Option<Epsilon>,
+    /// The same for one data user; as for everybody when not given.
+    pub privacy_epsilon_per_user: Option<Epsilon>,
+    /// δ of both.
+    pub privacy_delta: Option<Delta>,
+    /// From how many other providers' noise a private job may count on besides this one's own; all
+    /// but one of those that are known when not given.
+    pub privacy_trusted: Option<u32>,
     /// The fewest rows that an iteration may be about.
     pub rows_per_batch_min: NonZeroU64,
     /// The fewest rows that may be held out for evaluation, if any are.
@@ -210,6 +224,33 @@ fn default_rankings() -> NonZeroU64 {
 }
 
 impl LimitsConfig {
+    /// What private jobs may cost in all; none if no private job is served.
+    pub fn private_cap(&self) -> Option<PrivateCap> {
+        let (epsilon, delta) = (self.privacy_epsilon_total?, self.privacy_delta?);
+        Some(PrivateCap {
+            epsilon,
+            per_user: self.privacy_epsilon_per_user.unwrap_or(epsilon),
+            delta,
+        })
+    }
+
+    fn check_privacy(&self) -> Result<(), Contradiction> {
+        let total = self.privacy_epsilon_total;
+        match (total, self.privacy_delta, self.privacy_epsilon_per_user) {
+            (Some(_), None, _) => Err(Contradiction::PrivacyWithout("privacy_delta")),
+            (None, Some(_), _) | (None, _, Some(_)) => {
+                Err(Contradiction::PrivacyWithout("privacy_epsilon_total"))
+            }
+            (Some(total), _, Some(user)) if user > total => {
+                Err(Contradiction::PrivacyPerUser { user, total })
+            }
+            (None, None, None) if self.privacy_required => Err(Contradiction::PrivacyWithout(
+                "privacy_epsilon_total and privacy_delta",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// One job's part of the memory for what was not read yet.
     pub(crate) fn inbox_bytes(&self) -> u32 {
         let all = self.waiting_megabytes.get().saturating_mul(1 << 20);
@@ -273,6 +314,7 @@ impl ProviderConfig {
                 Some(_) => {}
             }
         }
+        self.limits.check_privacy()?;
         let (least, known) = (
             self.limits.known_co_providers_min,
             self.known_providers.len(),

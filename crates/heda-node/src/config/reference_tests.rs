@@ -95,6 +95,11 @@ fn check_example<T: DeserializeOwned>(text: &str, key: &Key) {
     // A section may need more than this key; that is no fault of the example.
     let lines = match *section {
         "reproducible" => "seed = 1\nparty = \"a\"".to_owned(),
+        "privacy" => match *name {
+            "epsilon" => "epsilon = 1\nrows = 9".to_owned(),
+            "rows" => "epsilon = 1\nrows = 30000".to_owned(),
+            _ => format!("epsilon = 1\nrows = 9\n{line}"),
+        },
         _ => line.clone(),
     };
     let read = toml::from_str::<T>(&with(text, section, name, &lines));

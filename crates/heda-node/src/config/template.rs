@@ -1,7 +1,9 @@
 //! Files that people would otherwise write by hand, complete and with comments.
 
 use super::invitation::{Answer, Invitation};
+use super::privacy::PrivacyConfig;
 use super::values::Name;
+use crate::house::ledger::PrivateCap;
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::schema::Schema;
@@ -34,6 +36,8 @@ pub struct ProviderSetup<'a> {
     pub listen: SocketAddr,
     /// What may be published in all; nothing without it.
     pub epsilon_total: Option<Epsilon>,
+    /// What private jobs may cost in all; sums without a guarantee are served without it.
+    pub private: Option<PrivateCap>,
     /// Other providers, by their answers.
     pub known: &'a [Answer],
 }
@@ -65,8 +69,32 @@ impl ProviderSetup<'_> {
         }
     }
 
+    /// Of a job; a private one has room for as many again, repeated after breaks.
     fn iterations(&self) -> u64 {
-        self.invitation.iterations(self.schema)
+        let repeated = if self.private.is_some() { 2 } else { 1 };
+        self.invitation.iterations(self.schema) * repeated
+    }
+
+    /// What private jobs may cost, and whether others are served.
+    fn privacy_lines(&self) -> String {
+        let Some(cap) = self.private else {
+            return "# Sums without a guarantee are served. `true` would refuse every job that does not\n\
+                    # promise an epsilon and a delta for everything it reveals of a row.\n\
+                    privacy_required = false\n\
+                    # privacy_epsilon_total = 2\n# privacy_delta = 1e-6\n"
+                .to_owned();
+        };
+        format!(
+            "# Only jobs that promise an epsilon and a delta for everything they reveal of a row.\n\
+             privacy_required = true\n\
+             # What all of them together may reach, for as long as the ledger lives. A gradient that is\n\
+             # asked for again after a break is paid again. Decide it before the first job.\n\
+             privacy_epsilon_total = {}\nprivacy_delta = {}\n\
+             # On how many other providers' noise a job may count besides this one's. When not given,\n\
+             # all but one of the others, and only those that are listed below.\n\
+             # privacy_trusted = 0\n",
+            cap.epsilon, cap.delta
+        )
     }
 
     /// The whole `provider.toml`.
@@ -95,6 +123,7 @@ impl ProviderSetup<'_> {
             quoted(invitation.from.as_str()),
             invitation.fingerprint,
         );
+        text += &self.privacy_lines();
         let publish = match self.epsilon_total {
             Some(epsilon) => format!("epsilon_total = {epsilon}\n"),
             None => "# epsilon_total = 1.0\n".to_owned(),
@@ -129,6 +158,13 @@ impl ProviderSetup<'_> {
         let (job, day) = (self.iterations(), self.iterations() * JOBS_PER_DAY);
         let mut words = vec![
             format!("{from} may ask, nobody else"),
+            match self.private {
+                Some(cap) => format!(
+                    "private jobs only, all together at most epsilon {} at delta {}",
+                    cap.epsilon, cap.delta
+                ),
+                None => "exact sums, without a guarantee".to_owned(),
+            },
             match self.epsilon_total {
                 Some(epsilon) => format!("columns are published for at most epsilon {epsilon}"),
                 None => "nothing is published".to_owned(),
@@ -148,6 +184,9 @@ impl ProviderSetup<'_> {
 /// A data user's `job.toml` for an invitation; providers come from their answers.
 pub fn job(invitation: &Invitation, loss: &str) -> String {
     let terms = &invitation.terms;
+    if let Some(privacy) = &terms.privacy {
+        return private_job(invitation, privacy);
+    }
     format!(
         "# Made by `heda invite`; docs/reference.md has every key. Paths are relative to this file.\n\
          # Providers come from their answers: heda train job.toml --answers answers\n\n\
@@ -166,5 +205,31 @@ pub fn job(invitation: &Invitation, loss: &str) -> String {
         quoted(loss),
         terms.iterations,
         terms.held_out.get(),
+    )
+}
+
+/// The same for a private job: how it trains follows from its promise.
+fn private_job(invitation: &Invitation, privacy: &PrivacyConfig) -> String {
+    let trusted = match privacy.trusted {
+        Some(trusted) => format!("trusted = {trusted}\n"),
+        None => "# trusted = 0\n".to_owned(),
+    };
+    format!(
+        "# Made by `heda invite`; docs/reference.md has every key. Paths are relative to this file.\n\
+         # Providers come from their answers: heda train job.toml --answers answers\n\n\
+         # Key and certificate of the data user. Keep identity/key.pem secret.\n\
+         identity = \"identity\"\n\
+         # The schema and the name of the data, as in the invitation.\n\
+         schema = \"schema.toml\"\ndata_set = {}\n\n\
+         # What is promised for everything that the job reveals of a row; steps and noise follow.\n\
+         [privacy]\nepsilon = {}\ndelta = {}\n\
+         # About how many training rows all providers have together.\n\
+         rows = {}\n\
+         # On how many others' noise each provider counts besides its own; all but one when not given.\n\
+         {trusted}",
+        quoted(invitation.data_set.as_str()),
+        privacy.epsilon,
+        privacy.delta(),
+        privacy.rows,
     )
 }

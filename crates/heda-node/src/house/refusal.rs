@@ -27,8 +27,8 @@ pub enum JobRefusal {
     /// There is no budget at all.
     #[error("this provider publishes nothing")]
     PublishesNothing,
-    /// A private job, for which the ledger has no account.
-    #[error("this provider keeps no account for private jobs; simulate such a job in one process")]
+    /// A private job, for which there is no budget.
+    #[error("this provider has no budget for private jobs")]
     NoPrivateBudget,
     /// The terms of the job cannot be written down.
     #[error("the terms of the job cannot be written down: {0}")]

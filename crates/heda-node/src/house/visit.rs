@@ -16,7 +16,7 @@ use heda_dp::account::{Charge, Mechanism, Receipt};
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Cost;
 use heda_train::error::ServeError;
-use heda_train::house::{Admission, House, Refusal};
+use heda_train::house::{Admission, Bought, House, Refusal};
 use heda_train::proposal::{JobId, Proposal, Ranking, Spending, Split};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,14 +37,16 @@ struct Agreed {
 }
 
 impl Agreed {
-    /// Something of this job that is about to leave.
+    /// Something of this job that is about to leave. Numbers with noise are paid for, not counted,
+    /// and may be subtracted from each other.
     fn leaving(&self, house: &TrainingHouse, kind: Kind, numbers: u64) -> Leaving<'_> {
+        let private = self.request.privacy.is_some();
         Leaving {
             kind,
             circle: &self.circle,
-            numbers,
+            numbers: if private { 0 } else { numbers },
             numbers_most: self.grant.lifetime_most,
-            may_single_out: house.policy.limits.rosters_may_single_out,
+            may_single_out: private || house.policy.limits.rosters_may_single_out,
         }
     }
 }
@@ -212,6 +214,12 @@ impl<'a> Visit<'a> {
             let leaving = agreed.leaving(house, kind, numbers);
             house.ledger.foresee(&agreed.key, data_set, &leaving)?;
         }
+        let cap = house.policy.limits.private_cap();
+        if let (Some(each), Some(cap)) = (agreed.grant.private_gradient, cap) {
+            let cost = each.times(left);
+            let ledger = &house.ledger;
+            ledger.foresee_private(&agreed.key, data_set, cost, &cap)?;
+        }
         Ok(())
     }
 
@@ -257,6 +265,7 @@ impl<'a> Visit<'a> {
             iterations: u64::from(proposal.iterations),
             batch_rows: Some(facts.training_rows / u64::from(proposal.batches.max(1))),
             co_providers: others.map(PeerFingerprint::of_identity).collect(),
+            privacy: proposal.privacy,
         })
     }
 }
@@ -281,9 +290,6 @@ impl House for Visit<'_> {
                 offered: house.policy.data_set.clone(),
             };
             return Err(self.refuse(&key, refusal));
-        }
-        if proposal.privacy.is_some() {
-            return Err(self.refuse(&key, JobRefusal::NoPrivateBudget));
         }
         let request = self.request(proposal).map_err(|e| self.refuse(&key, e))?;
         let holdout_permille = proposal.holdout_permille;
@@ -410,10 +416,15 @@ impl House for Visit<'_> {
         Ok(())
     }
 
-    /// Refused at admission already: the ledger has no account for it yet.
-    fn pay(&self, _job: JobId, _iteration: u32, _cost: Cost) -> Result<(), Refusal> {
+    fn pay(&self, _job: JobId, what: Bought, cost: Cost) -> Result<(), Refusal> {
         let agreed = self.agreed()?;
-        Err(self.refuse(&agreed.key, JobRefusal::NoPrivateBudget))
+        let Some(cap) = self.house.policy.limits.private_cap() else {
+            return Err(self.refuse(&agreed.key, JobRefusal::NoPrivateBudget));
+        };
+        let ledger = &self.house.ledger;
+        let data_set = &self.house.policy.data_set;
+        let paid = ledger.pay(&agreed.key, data_set, (what, cost), &cap);
+        paid.map_err(|e| self.ledger_refusal(&agreed.key, e))
     }
 
     fn begin_evaluation(&self, _job: JobId, _class: u32) -> Result<(), Refusal> {

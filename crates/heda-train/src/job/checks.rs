@@ -92,8 +92,9 @@ pub(super) fn check_resume(
         return Err(BadJob::OtherCheckpoint.into());
     }
     let (_, columns) = columns_of(&spec.schema.features(), split);
+    let settings = spec.steps(columns.width)?;
     let fits = |optimiser: &Optimiser| {
-        *optimiser.settings() == spec.settings && optimiser.beta().len() == columns.width + 1
+        *optimiser.settings() == settings && optimiser.beta().len() == columns.width + 1
     };
     let models = spec.positives.len();
     let counts = checkpoint.optimisers.len() <= models && checkpoint.histograms.len() <= models;

@@ -5,7 +5,7 @@ use crate::codec::{hex, unhex};
 use crate::engine::columns::{columns_of, taking_part};
 use crate::engine::{Columns, GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{OwnFault, PeerProblem, ServeError, Unfit};
-use crate::house::{Admission, House, LedgerHead, Refusal, SMALLEST_BATCH};
+use crate::house::{Admission, Bought, House, LedgerHead, Refusal, SMALLEST_BATCH};
 use crate::message::{
     Acceptance, Announcement, Announcements, Command, Contribution, Message, Release,
 };
@@ -256,7 +256,8 @@ impl Provider<'_> {
             return Err(PeerProblem::message("command", reason).into());
         }
         let cost = plan.cost_of_gradient();
-        Ok(self.house.pay(proposal.job, iteration, cost)?)
+        let gradient = Bought::Gradient { iteration };
+        Ok(self.house.pay(proposal.job, gradient, cost)?)
     }
 
     fn answer_commands(

@@ -9,6 +9,7 @@ use heda_learn::data::Feature;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Optimiser, Settings};
 use heda_learn::partition::Partition;
+use heda_learn::private::PrivatePlan;
 use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::score;
@@ -122,6 +123,19 @@ impl JobSpec {
         let plan = self.privacy.and_then(|p| p.plan(width + 1).ok());
         let each = plan.map_or(self.settings.max_iterations, |plan| plan.gradients());
         each.saturating_mul(self.positives.len() as u32)
+    }
+
+    /// The plan of a private job whose rows have so many columns beside the bias.
+    pub(crate) fn plan(&self, width: usize) -> Result<Option<PrivatePlan>, BadJob> {
+        let privacy = self.privacy.as_ref();
+        let plan = privacy.map(|privacy| privacy.plan(width + 1));
+        Ok(plan.transpose()?)
+    }
+
+    /// How each model is improved: as was asked for, or as the plan says.
+    pub(crate) fn steps(&self, width: usize) -> Result<Settings, BadJob> {
+        let plan = self.plan(width)?;
+        Ok(plan.map_or_else(|| self.settings.clone(), |plan| plan.settings()))
     }
 
     fn feature(&self, name: &str) -> Result<usize, JobError> {

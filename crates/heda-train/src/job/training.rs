@@ -8,7 +8,7 @@ use crate::engine::{GradientAsk, UserEngine};
 use crate::error::{BadJob, JobError};
 use heda_learn::gradient::Batch;
 use heda_learn::optimise::{Ask, Optimiser, Stop};
-use heda_learn::private::{PrivateEncoding, PrivatePlan};
+use heda_learn::private::PrivateEncoding;
 
 impl Running<'_> {
     /// Trains every class from where `state` stands; rows have so many columns.
@@ -20,10 +20,8 @@ impl Running<'_> {
     ) -> Result<Vec<ClassFit>, JobError> {
         enter_phase(engine, "train");
         let spec = self.spec;
-        let plan = self.plan(width)?;
-        let settings = plan
-            .as_ref()
-            .map_or(spec.settings.clone(), PrivatePlan::settings);
+        let plan = spec.plan(width)?;
+        let settings = spec.steps(width)?;
         let classes = spec.positives.len() as u32;
         let at_most = settings.max_iterations.saturating_mul(classes);
         let mut fits = Vec::with_capacity(spec.positives.len());
@@ -67,13 +65,6 @@ impl Running<'_> {
             });
         }
         Ok(fits)
-    }
-
-    /// The plan of a private job whose rows have so many columns.
-    fn plan(&self, width: usize) -> Result<Option<PrivatePlan>, BadJob> {
-        let privacy = self.spec.privacy.as_ref();
-        let plan = privacy.map(|privacy| privacy.plan(width + 1));
-        Ok(plan.transpose()?)
     }
 
     /// Asks on where the training ended, for nothing, until the class has had all its gradients.

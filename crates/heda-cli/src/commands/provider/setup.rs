@@ -9,6 +9,7 @@ use heda_dp::epsilon::Epsilon;
 use heda_learn::schema::Schema;
 use heda_learn::table::TableReader;
 use heda_node::config::{ANSWER_ENDING, Answer, Invitation, Name, template::ProviderSetup};
+use heda_node::house::ledger::PrivateCap;
 use heda_node::identity::Identity;
 use std::io::{BufRead, IsTerminal, Write};
 use std::net::SocketAddr;
@@ -43,6 +44,12 @@ pub(crate) struct Setup {
     /// What publishing columns with noise may cost in all; nothing is published without it
     #[arg(long, value_name = "E")]
     epsilon_total: Option<Epsilon>,
+    /// Epsilon that private jobs may reach in all; twice what the invitation promises if not given
+    #[arg(long, value_name = "E", conflicts_with = "allow_exact")]
+    privacy_epsilon: Option<Epsilon>,
+    /// Serve jobs that promise no epsilon and delta: their sums are exact
+    #[arg(long)]
+    allow_exact: bool,
     /// Answers of other providers; at least so many must then take part in every job
     #[arg(long, value_name = "FILE", num_args = 1..)]
     known: Vec<PathBuf>,
@@ -84,7 +91,9 @@ pub(crate) fn run(arguments: &Setup) -> Result<Option<PathBuf>, Failure> {
     };
     let known = arguments.known.iter().map(|path| Answer::load(path));
     let known: Vec<Answer> = known.collect::<Result<_, _>>().map_err(Failure::input)?;
+    let private = private_cap(arguments, &invitation)?;
     let setup = ProviderSetup {
+        private,
         invitation: &invitation,
         schema: &schema,
         rows: rows(arguments, &schema, Path::new(&data))?,
@@ -111,6 +120,29 @@ pub(crate) fn run(arguments: &Setup) -> Result<Option<PathBuf>, Failure> {
     let words = words(&setup, &answer_path, &config, &identity, arguments.serve);
     output::print_text(&words)?;
     Ok(arguments.serve.then_some(config))
+}
+
+/// What private jobs may cost in all; nothing if exact sums are allowed.
+fn private_cap(arguments: &Setup, invitation: &Invitation) -> Result<Option<PrivateCap>, Failure> {
+    if arguments.allow_exact {
+        return Ok(None);
+    }
+    let Some(privacy) = &invitation.terms.privacy else {
+        return Err(Failure::input(format!(
+            "{} invites to a job without a guarantee: its sums are exact. Ask for a private one (`heda \
+             invite --private 1 --rows N`), or serve exact sums by --allow-exact",
+            invitation.from
+        )));
+    };
+    // Room for what has to be asked again after a break.
+    let twice = privacy.epsilon.billionths().saturating_mul(2);
+    let twice = Epsilon::from_billionths(twice).unwrap_or(privacy.epsilon);
+    let epsilon = arguments.privacy_epsilon.unwrap_or(twice);
+    Ok(Some(PrivateCap {
+        epsilon,
+        per_user: epsilon,
+        delta: privacy.delta(),
+    }))
 }
 
 /// What an option says, or what is answered on a terminal.

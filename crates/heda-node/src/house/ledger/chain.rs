@@ -83,6 +83,13 @@ pub(super) enum Entry {
     },
     /// Its content.
     Stored { job: String, sha256: String },
+    /// An answer of a private job, by what it adds to the cost of the job.
+    Private {
+        peer: String,
+        job: String,
+        data_set: String,
+        parts: u64,
+    },
     /// The end of a job.
     Finished { job: String },
     /// Something was refused.
@@ -103,6 +110,9 @@ pub(super) struct Totals {
     /// Jobs whose providers were noted, by data user and data set.
     #[serde(default)]
     circles: BTreeMap<String, u64>,
+    /// What private jobs cost, by data user and data set, in 10⁻¹⁵ of μ².
+    #[serde(default)]
+    private: BTreeMap<String, u64>,
 }
 
 impl Totals {
@@ -129,6 +139,12 @@ impl Totals {
                 billionths,
                 ..
             } => add(&mut self.spent, data_set, *billionths),
+            Entry::Private {
+                peer,
+                data_set,
+                parts,
+                ..
+            } => add(&mut self.private, &format!("{peer} {data_set}"), *parts),
             Entry::Opened { .. }
             | Entry::Stored { .. }
             | Entry::Finished { .. }
@@ -143,11 +159,14 @@ impl Totals {
         let disclosed = "SELECT peer || ' ' || data_set, numbers FROM disclosed";
         let circles =
             "SELECT peer || ' ' || data_set, count(*) FROM circles GROUP BY peer, data_set";
+        let private = "SELECT peer || ' ' || data_set, sum(max(training, counts)) FROM private
+                       GROUP BY peer, data_set";
         Ok(Self {
             spent: sums(connection, spent)?,
             counted: sums(connection, counted)?,
             disclosed: sums(connection, disclosed)?,
             circles: sums(connection, circles)?,
+            private: sums(connection, private)?,
         })
     }
 }

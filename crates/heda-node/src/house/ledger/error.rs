@@ -1,8 +1,10 @@
 //! What goes wrong with a ledger: refusals by budget and limits, and failures of the store.
 
+use super::private::Whose;
 use crate::house::policy::circle::CIRCLES_MOST;
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::Delta;
 use rusqlite::ErrorCode;
 use std::path::PathBuf;
 
@@ -84,6 +86,23 @@ pub enum LedgerError {
         spent: String,
         /// What may be spent in all.
         total: Epsilon,
+    },
+    /// The account of private jobs does not reach.
+    #[error(
+        "{whose} may cost a row epsilon {total} at delta {delta}; they have cost {spent}, and this \
+         would make it {after}; nothing was released"
+    )]
+    PrivateExhausted {
+        /// Whose.
+        whose: Whose,
+        /// ε so far.
+        spent: String,
+        /// ε with this.
+        after: String,
+        /// ε at most.
+        total: Epsilon,
+        /// δ of all of them.
+        delta: Delta,
     },
     /// A job came back with other terms.
     #[error("job {0} was opened on other terms; start a new job to change them")]
@@ -235,6 +254,7 @@ impl LedgerError {
         matches!(
             self,
             Self::Exhausted { .. }
+                | Self::PrivateExhausted { .. }
                 | Self::OtherTerms(_)
                 | Self::OtherRelease(_)
                 | Self::Taken(_)

@@ -15,6 +15,7 @@ mod chain;
 mod disclosed;
 mod error;
 mod open;
+mod private;
 mod report;
 mod reserve;
 mod schema;
@@ -25,6 +26,7 @@ pub use account::{JobBudget, Purchase};
 pub use disclosed::{DisclosedReport, Kind, Leaving};
 pub use error::{LedgerError, Loss};
 pub use open::LedgerPlace;
+pub use private::{PrivateCap, PrivateReport, PrivateUser, Whose};
 pub use report::{
     BudgetReport, JobReport, LedgerReader, RefusalReport, ReleaseReport, StatusReport,
 };
@@ -183,7 +185,7 @@ impl Ledger {
     }
 
     /// Makes room among the jobs: first those of which nothing left, then finished ones, then the
-    /// oldest. Jobs that paid for a release stay, and so do those that run.
+    /// oldest. Jobs that paid for a release or an answer with noise stay, and so do those that run.
     fn forget_jobs(&self, change: &Change<'_>) -> Result<(), LedgerError> {
         let count: u64 = change.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0))?;
         let excess = count.saturating_sub(self.records);
@@ -193,6 +195,8 @@ impl Ledger {
         let mut query = change.prepare(
             "SELECT peer, id FROM jobs j WHERE NOT EXISTS
                  (SELECT 1 FROM releases r WHERE r.peer = j.peer AND r.job = j.id)
+                 AND NOT EXISTS
+                 (SELECT 1 FROM private p WHERE p.peer = j.peer AND p.job = j.id)
              ORDER BY iterations + evaluations + rankings > 0, state = 'open', opened, rowid",
         )?;
         let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;

@@ -139,6 +139,10 @@ impl LedgerReader {
         Ok(Self(connection))
     }
 
+    pub(super) fn connection(&self) -> &Connection {
+        &self.0
+    }
+
     /// Writes a whole copy into a new file, also while the daemon writes.
     pub fn copy_to(&self, path: &Path) -> Result<(), LedgerError> {
         let file = |cause| file_error(path, cause);

@@ -4,7 +4,7 @@ use super::LedgerError;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Step i brings a file from version i to version i + 1. Steps are only ever added.
-pub(super) const MIGRATIONS: [&str; 4] = [
+pub(super) const MIGRATIONS: [&str; 5] = [
     "
 CREATE TABLE clock (
     id   INTEGER PRIMARY KEY CHECK (id = 0),
@@ -86,6 +86,17 @@ CREATE TABLE disclosed (
     numbers  INTEGER NOT NULL CHECK (numbers >= 0),
     PRIMARY KEY (peer, data_set)
 ) STRICT;
+",
+    "
+CREATE TABLE private (
+    peer     TEXT NOT NULL,                  -- fingerprint of the data user
+    job      TEXT NOT NULL,
+    data_set TEXT NOT NULL,
+    training INTEGER NOT NULL CHECK (training >= 0), -- paid for gradients, in 10^-15 of mu squared
+    counts   INTEGER NOT NULL CHECK (counts >= 0),   -- paid for counts of held-out rows
+    PRIMARY KEY (peer, job)
+) STRICT;
+CREATE INDEX private_by_data_set ON private (data_set, peer);
 ",
 ];
 

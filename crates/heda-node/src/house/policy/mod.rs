@@ -13,6 +13,8 @@ use crate::config::{LimitsConfig, ProviderConfig};
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::trust::PeerIdentity;
 use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::Cost;
+use heda_learn::private::PlanError;
 use request::{Count, batch_rows, count, well_formed};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -51,6 +53,8 @@ pub struct Grant {
     pub lifetime_most: u64,
     /// Known providers among the others.
     pub known_co_providers: u64,
+    /// What one gradient of a private job costs a row.
+    pub private_gradient: Option<Cost>,
 }
 
 impl Policy {
@@ -84,13 +88,20 @@ impl Policy {
             reasons.extend(self.columns_allowed(peer, facts, request));
             reasons.extend(self.publishing_allowed(request));
             reasons.extend(self.amounts_allowed(facts, request));
+            reasons.extend(self.promise_allowed(facts, request));
         }
         if !reasons.is_empty() {
             return Err(PolicyRefusal { reasons });
         }
         let count = count(facts, request);
         let limits = &self.limits;
-        let within = count.gradients_within(limits.revealed_per_unknown_max.get());
+        let within = match request.privacy {
+            Some(_) => u64::MAX,
+            None => count.gradients_within(limits.revealed_per_unknown_max.get()),
+        };
+        let plan = request
+            .privacy
+            .and_then(|privacy| facts.plan(&privacy).ok());
         Ok(Grant {
             iterations: request.iterations,
             iterations_most: limits.iterations_per_job.get().min(within),
@@ -101,7 +112,40 @@ impl Policy {
             gradient: u64::try_from(count.gradient).unwrap_or(u64::MAX),
             lifetime_most: self.lifetime_most(&count),
             known_co_providers: self.known_co_providers(request),
+            private_gradient: plan.map(|plan| plan.cost_of_gradient()),
         })
+    }
+
+    /// On how many others' noise a private job may count.
+    pub fn trusted_most(&self, request: &JobRequest) -> u64 {
+        let others = request.co_providers.len() as u64;
+        match self.limits.privacy_trusted {
+            Some(trusted) => u64::from(trusted).min(others),
+            // Whom nobody here knows the data user may have invented, noise and all.
+            None => (others.saturating_sub(1)).min(self.known_co_providers(request)),
+        }
+    }
+
+    fn promise_allowed(&self, facts: &DataFacts, request: &JobRequest) -> Vec<Reason> {
+        let Some(privacy) = &request.privacy else {
+            let required = self.limits.privacy_required;
+            return required.then_some(Reason::NotPrivate).into_iter().collect();
+        };
+        let mut reasons = Vec::new();
+        if self.limits.private_cap().is_none() {
+            reasons.push(Reason::NoPrivateBudget);
+        }
+        // The number of rows that the job states is for its plan; this one is true.
+        let fits = privacy.delta.check_rows(facts.training_rows);
+        let planned = facts.plan(privacy).map(|_| ());
+        let sound = planned.and(fits.map_err(PlanError::from));
+        reasons.extend(sound.err().map(Reason::Plan));
+        let asked = privacy.counts_on(request.co_providers.len() + 1).into();
+        let most = self.trusted_most(request);
+        if asked > most {
+            reasons.push(Reason::Trusted { asked, most });
+        }
+        reasons
     }
 
     /// Numbers that a data user may learn over all of its jobs, while so much is unknown to it.
@@ -192,7 +236,8 @@ impl Policy {
         }
         let count = count(facts, request);
         let most = limits.revealed_per_unknown_max.get();
-        if count.ratio() > most {
+        // Of numbers with noise it is not the number that tells.
+        if request.privacy.is_none() && count.ratio() > most {
             reasons.push(Reason::Revealed {
                 revealed: count.revealed,
                 unknowns: count.unknowns,

@@ -2,6 +2,7 @@
 
 use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
+use heda_learn::private::PlanError;
 use heda_train::engine::Engine;
 
 /// One reason for a refusal.
@@ -108,6 +109,32 @@ pub enum Reason {
         known: u64,
         /// The limit.
         least: u64,
+    },
+    /// This provider wants a guarantee.
+    #[error(
+        "this provider serves private jobs only (privacy_required): give `epsilon` under [privacy]"
+    )]
+    NotPrivate,
+    /// This provider has no account for private jobs.
+    #[error(
+        "this provider has no budget for private jobs; ask it for `privacy_epsilon_total` and \
+         `privacy_delta`"
+    )]
+    NoPrivateBudget,
+    /// There is no plan, or none for so few rows.
+    #[error("{0}")]
+    Plan(PlanError),
+    /// The job counts on more noise of others than this provider does.
+    #[error(
+        "the job counts on the noise of {asked} other providers, this one on that of {most} \
+         (privacy_trusted; strangers are not counted): put `trusted = {most}` under [privacy], or \
+         ask the provider to know more of the others"
+    )]
+    Trusted {
+        /// The job's.
+        asked: u64,
+        /// Ours.
+        most: u64,
     },
     /// A gradient a day keeps secrecy away.
     #[error(

@@ -5,7 +5,9 @@ use super::reason::Reason;
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
+use heda_learn::private::{PlanError, PrivatePlan};
 use heda_train::engine::Engine;
+use heda_train::proposal::Privacy;
 use std::collections::BTreeSet;
 
 /// What is public about the provider's data: agreed by schema, or told to the data user anyway.
@@ -42,7 +44,7 @@ impl Published {
 }
 
 /// What a data user asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct JobRequest {
     /// The job's name, chosen by the data user.
     pub job: String,
@@ -66,7 +68,20 @@ pub struct JobRequest {
     pub batch_rows: Option<u64>,
     /// The other providers of the job.
     pub co_providers: Vec<PeerFingerprint>,
+    /// What everything that the job reveals keeps to, if it is private.
+    pub privacy: Option<Privacy>,
 }
+
+impl DataFacts {
+    /// What a promise means for rows of these columns.
+    ///
+    /// # Errors
+    /// If there is no plan that keeps it.
+    pub fn plan(&self, privacy: &Privacy) -> Result<PrivatePlan, PlanError> {
+        privacy.plan(self.widths.iter().sum::<usize>() + 1)
+    }
+}
+
 /// What is wrong with the request whatever the policy says.
 pub(super) fn well_formed(request: &JobRequest, facts: &DataFacts) -> Vec<Reason> {
     let mut reasons = Vec::new();

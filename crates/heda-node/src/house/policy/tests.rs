@@ -3,6 +3,7 @@
 use super::*;
 use heda_dp::account::Mechanism;
 use heda_train::engine::Engine;
+use heda_train::proposal::Privacy;
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 
 fn fingerprint(name: &str) -> PeerFingerprint {
@@ -44,6 +45,7 @@ fn request() -> JobRequest {
         iterations: 40,
         batch_rows: None,
         co_providers: vec![fingerprint("b"), fingerprint("stranger")],
+        privacy: None,
     }
 }
 
@@ -246,7 +248,7 @@ fn all_reasons_are_told_at_once() {
 
 #[test]
 fn the_preview_says_what_it_costs_and_reveals() {
-    let text = policy().preview(&peer("user"), &facts(), &request(), 30);
+    let text = policy().preview(&peer("user"), &facts(), &request(), 30, None);
     for part in [
         "epsilon 1.5 in sum",
         "at most 120 numbers",
@@ -259,7 +261,7 @@ fn the_preview_says_what_it_costs_and_reveals() {
     }
     let mut alone = request();
     alone.co_providers.clear();
-    let text = policy().preview(&peer("user"), &facts(), &alone, 30);
+    let text = policy().preview(&peer("user"), &facts(), &alone, 30, None);
     assert!(
         text.contains("this provider alone") && text.contains("refused"),
         "{text}"
@@ -282,4 +284,108 @@ fn named_columns_are_counted_exactly_and_guesses_at_their_worst() {
     assert_eq!(revealed(age), (40 * 7, 500 * 6));
     let elsewhere = refused(|r| r.published = Published::Named(vec!["ward".into()]));
     assert!(matches!(elsewhere[..], [Reason::Published { .. }]));
+}
+
+fn private_policy(more: &str) -> Policy {
+    let limits = format!(
+        "privacy_epsilon_total = 2\nprivacy_delta = 1e-6\nrows_per_batch_min = 50\n\
+         iterations_per_job = 100\niterations_per_day = 1000\nknown_co_providers_min = 0\n\
+         revealed_per_unknown_max = 0.0001\n{more}"
+    );
+    Policy {
+        limits: toml::from_str(&limits).unwrap(),
+        ..policy()
+    }
+}
+
+fn private_request(trusted: Option<u32>) -> JobRequest {
+    JobRequest {
+        features: facts().features,
+        published: Published::Any(0),
+        epsilon: None,
+        privacy: Some(Privacy {
+            epsilon: "1".parse().unwrap(),
+            delta: "1e-5".parse().unwrap(),
+            rows: 1500,
+            trusted,
+        }),
+        ..request()
+    }
+}
+
+/// What is promised counts, not how many numbers there are.
+#[test]
+fn a_private_job_is_judged_by_its_promise() {
+    let evaluate = |policy: &Policy, request: &JobRequest| {
+        let verdict = policy.evaluate(&peer("user"), &facts(), request);
+        verdict.map_err(|refusal| refusal.reasons)
+    };
+    let policy = private_policy("");
+    let grant = evaluate(&policy, &private_request(Some(0))).unwrap();
+    let request = private_request(Some(0));
+    let plan = facts().plan(&request.privacy.unwrap()).unwrap();
+    assert_eq!(grant.private_gradient, Some(plan.cost_of_gradient()));
+    let required = private_policy("privacy_required = true");
+    let exact = JobRequest {
+        privacy: None,
+        ..request.clone()
+    };
+    let reasons = evaluate(&required, &exact).unwrap_err();
+    assert!(reasons.contains(&Reason::NotPrivate), "{reasons:?}");
+    let none = evaluate(&super::tests::policy(), &request).unwrap_err();
+    assert!(none.contains(&Reason::NoPrivateBudget), "{none:?}");
+    let mut weak = request;
+    weak.privacy.as_mut().unwrap().delta = "0.01".parse().unwrap();
+    weak.privacy.as_mut().unwrap().rows = 10;
+    let reasons = evaluate(&policy, &weak).unwrap_err();
+    assert!(matches!(reasons[..], [Reason::Plan(_)]), "{reasons:?}");
+}
+
+/// Noise of strangers may be known to the data user.
+#[test]
+fn noise_is_counted_from_known_providers_or_as_the_operator_says() {
+    let known = ["b", "c"];
+    for (others, limit, most) in [
+        (&["b", "c"][..], "", 1),
+        (&["b", "stranger"], "", 1),
+        (&["x", "y", "z"], "", 0),
+        (&["b", "c", "z"], "", 2),
+        (&["b"], "", 0),
+        (&[], "", 0),
+        (&["b", "c"], "privacy_trusted = 0", 0),
+        (&["b", "c"], "privacy_trusted = 2", 2),
+        (&["x", "y"], "privacy_trusted = 9", 2),
+    ] {
+        let policy = private_policy(limit);
+        assert!(
+            known
+                .iter()
+                .all(|k| policy.known_providers.contains(&fingerprint(k)))
+        );
+        let mut request = private_request(None);
+        request.co_providers = others.iter().map(|name| fingerprint(name)).collect();
+        assert_eq!(policy.trusted_most(&request), most, "{others:?} {limit}");
+        for trusted in 0..=others.len() as u32 {
+            request.privacy.as_mut().unwrap().trusted = Some(trusted);
+            let allowed = policy.evaluate(&peer("user"), &facts(), &request);
+            assert_eq!(allowed.is_ok(), u64::from(trusted) <= most, "{trusted}");
+        }
+    }
+}
+
+#[test]
+fn a_preview_says_what_is_asked_of_the_lifetime_budget() {
+    let (policy, mut request) = (private_policy(""), private_request(None));
+    request.co_providers = vec![fingerprint("b"), fingerprint("c")];
+    let text = policy.preview(&peer("user"), &facts(), &request, 0, None);
+    assert!(text.contains("promise: epsilon 1 at delta 1e-5"), "{text}");
+    // With two of three shares counted, the noise of all is 1.5 times what is needed.
+    let plan = facts().plan(&request.privacy.unwrap()).unwrap();
+    let needed = (plan.variance().get() as f64).sqrt() / 2048.0;
+    for (trusted, factor) in [(0, 3f64), (1, 1.5), (2, 1.0)] {
+        let words = format!("{trusted} ({:.1} rows", needed * factor.sqrt());
+        assert!(text.contains(&words), "{words} in {text}");
+    }
+    assert!(text.contains("rows, not accepted here)"), "{text}");
+    assert!(text.contains("verdict: allowed"), "{text}");
 }

@@ -3,6 +3,7 @@
 mod disclosed;
 mod limits;
 mod losses;
+mod private;
 mod processes;
 
 use super::*;

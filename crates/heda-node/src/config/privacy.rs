@@ -1,0 +1,226 @@
+//! `[privacy]` of a job: what everything that the job reveals keeps to.
+
+use super::job::JobConfig;
+use super::values::Iota;
+use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::{Delta, DeltaError};
+use heda_learn::loss::LossKind;
+use heda_train::engine::Engine;
+use heda_train::proposal::Privacy;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
+
+/// The promise of a private job.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PrivacyConfig {
+    /// ε of everything that the job reveals of a row.
+    pub epsilon: Epsilon,
+    /// δ beside it; the largest power of ten that is at most 10⁻⁵ and a tenth of a row's share if
+    /// not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<Delta>,
+    /// About how many training rows all providers have together.
+    pub rows: NonZeroU64,
+    /// On how many others' noise each provider counts besides its own; all but one of the others if
+    /// not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted: Option<u32>,
+}
+
+/// What does not go with `[privacy]`.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrivacyProblem {
+    /// Something that would carry no noise, or that the plan of a private job decides.
+    #[error("does not go with `{key}`, because {because}; leave it out")]
+    Beside {
+        /// Which key.
+        key: &'static str,
+        /// Why.
+        because: &'static str,
+    },
+    /// δ does not suit the rows.
+    #[error(transparent)]
+    Delta(#[from] DeltaError),
+}
+
+impl PrivacyConfig {
+    /// δ, stated or by the number of rows.
+    pub fn delta(&self) -> Delta {
+        self.delta
+            .unwrap_or_else(|| Delta::default_for(self.rows.get()))
+    }
+
+    /// What is proposed to the providers.
+    pub fn promise(&self) -> Privacy {
+        Privacy {
+            epsilon: self.epsilon,
+            delta: self.delta(),
+            rows: self.rows.get(),
+            trusted: self.trusted,
+        }
+    }
+
+    /// What deserves a second thought.
+    pub fn warning(&self) -> Option<String> {
+        let (delta, rows) = (self.delta(), self.rows.get());
+        delta.is_generous(rows).then(|| {
+            format!(
+                "delta {delta} is much for {rows} rows: the promise may fail for a row with this \
+                 probability; {} would do",
+                Delta::default_for(rows)
+            )
+        })
+    }
+
+    /// Whether the rest of a job goes with it.
+    pub(super) fn check(&self, job: &JobConfig) -> Result<(), PrivacyProblem> {
+        self.delta().check_rows(self.rows.get())?;
+        let exact = "scores of features would carry no noise";
+        let all = "all features are encrypted";
+        let bounded = "a row's derivative must be bounded, which bounded-logistic alone does";
+        let loss = [LossKind::default(), LossKind::BoundedLogistic].contains(&job.loss);
+        let rules = [
+            (
+                job.engine == Engine::Resident,
+                "engine",
+                "only resident adds noise",
+            ),
+            (matches!(job.iota, None | Some(Iota::All)), "iota", all),
+            (job.encrypt.is_none(), "encrypt", all),
+            (job.epsilon.is_none(), "epsilon", "nothing is published"),
+            (job.ranked_by.is_none(), "ranked_by", exact),
+            (loss, "loss", bounded),
+            (
+                job.optimiser.batches() == 1,
+                "batches",
+                "every gradient is about all rows",
+            ),
+        ];
+        match rules.into_iter().find(|(holds, ..)| !holds) {
+            Some((_, key, because)) => Err(PrivacyProblem::Beside { key, because }),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::{JobConfig, ProviderConfig};
+
+    const JOB: &str = include_str!("../../tests/files/job.toml");
+    const PROVIDER: &str = include_str!("../../tests/files/provider.toml");
+
+    fn written(name: &str, text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    /// The sample as a private job, with these lines under `[privacy]` and this one before.
+    fn job(line: &str, privacy: &str) -> Result<JobConfig, String> {
+        let plain = JOB.replace("iota = 5\n", "").replace("epsilon = 1.5\n", "");
+        let text = plain.replacen(
+            "[timeouts]",
+            &format!("{line}\n[privacy]\n{privacy}\n\n[timeouts]"),
+            1,
+        );
+        let (_folder, path) = written("job.toml", &text);
+        JobConfig::load(&path).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_private_job_needs_an_epsilon_and_its_rows() {
+        let config = job("", "epsilon = 1\nrows = 30000").unwrap();
+        let promise = config.privacy.unwrap().promise();
+        assert_eq!((promise.delta.get(), promise.trusted), (1e-6, None));
+        assert!(config.privacy.unwrap().warning().is_none());
+        for (privacy, word) in [
+            ("rows = 30000", "epsilon"),
+            ("epsilon = 1", "rows"),
+            ("epsilon = 0\nrows = 9", "zero"),
+            ("epsilon = -1\nrows = 9", "negative"),
+            ("epsilon = nan\nrows = 9", "line "),
+            ("epsilon = inf\nrows = 9", "line "),
+            ("epsilon = 1\nrows = 0", "line "),
+            ("epsilon = 1\nrows = 9\ndelta = 0", "above 0 and below 1"),
+            ("epsilon = 1\nrows = 9\ndelta = 0.0", "above 0 and below 1"),
+            (
+                "epsilon = 1\nrows = 9\ndelta = -1e-5",
+                "above 0 and below 1",
+            ),
+            ("epsilon = 1\nrows = 9\ndelta = nan", "above 0 and below 1"),
+            ("epsilon = 1\nrows = 9\ndelta = inf", "above 0 and below 1"),
+            ("epsilon = 1\nrows = 9\ndelta = 1.0", "above 0 and below 1"),
+            ("epsilon = 1\nrows = 9\ntrusted = -1", "line "),
+            (
+                "epsilon = 1\nrows = 100\ndelta = 0.01",
+                "no protection for 100 rows",
+            ),
+        ] {
+            let error = job("", privacy).unwrap_err();
+            assert!(error.contains(word), "{privacy}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_generous_delta_is_warned_of() {
+        let at = |delta: &str| {
+            let config = job("", &format!("epsilon = 1\nrows = 1000\ndelta = {delta}"));
+            config.unwrap().privacy.unwrap().warning()
+        };
+        assert_eq!(at("1e-4"), None, "a tenth of a row's share");
+        assert!(at("2e-4").unwrap().contains("much for 1000 rows"));
+    }
+
+    #[test]
+    fn what_would_carry_no_noise_does_not_go_with_it() {
+        for (line, key) in [
+            ("iota = 5", "iota"),
+            ("encrypt = [\"age\"]", "encrypt"),
+            ("epsilon = 1", "epsilon"),
+            ("ranked_by = \"hospital-a\"", "ranked_by"),
+            ("loss = \"ridge\"", "loss"),
+            ("loss = \"squared-hinge\"", "loss"),
+        ] {
+            let error = job(line, "epsilon = 1\nrows = 30000").unwrap_err();
+            assert!(
+                error.contains(&format!("does not go with `{key}`")),
+                "{line}: {error}"
+            );
+        }
+        job("loss = \"bounded-logistic\"", "epsilon = 1\nrows = 30000").unwrap();
+    }
+
+    #[test]
+    fn limits_of_private_jobs_belong_together() {
+        let provider = |lines: &str| {
+            let text = PROVIDER.replacen("[limits]", &format!("[limits]\n{lines}"), 1);
+            let (_folder, path) = written("provider.toml", &text);
+            ProviderConfig::load(&path).map_err(|e| e.to_string())
+        };
+        let good = "privacy_required = true\nprivacy_epsilon_total = 2\nprivacy_delta = 1e-6";
+        let cap = provider(good).unwrap().limits.private_cap().unwrap();
+        assert_eq!(cap.epsilon, cap.per_user);
+        assert!(provider("").unwrap().limits.private_cap().is_none());
+        for (lines, word) in [
+            (
+                "privacy_required = true",
+                "privacy_epsilon_total and privacy_delta",
+            ),
+            ("privacy_epsilon_total = 2", "lack `privacy_delta`"),
+            ("privacy_delta = 1e-6", "lack `privacy_epsilon_total`"),
+            ("privacy_epsilon_total = 0\nprivacy_delta = 1e-6", "zero"),
+            ("privacy_epsilon_total = 2\nprivacy_delta = 2", "below 1"),
+            (
+                "privacy_epsilon_total = 2\nprivacy_delta = 1e-6\nprivacy_epsilon_per_user = 3",
+                "all data users together may have 2",
+            ),
+        ] {
+            let error = provider(lines).unwrap_err();
+            assert!(error.contains(word), "{lines}: {error}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Three hospitals with houses and ledgers, and a data user, over TLS on loopback.
+#![allow(
+    clippy::unwrap_used,
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "every test file uses a part of these helpers"
+)]
+
+use crate::common::*;
+use heda_crypto::random::Randomness;
+use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::loss::LossKind;
+use heda_learn::optimise::{Method, Settings};
+use heda_learn::resident::Resolution;
+use heda_node::client::state::StateFile;
+use heda_node::client::training::{NetworkJob, NetworkJobError};
+use heda_node::client::{Connector, RemoteProvider};
+use heda_node::config::{OnLoss, ProviderConfig};
+use heda_node::daemon::metrics::Metrics;
+use heda_node::house::TrainingHouse;
+use heda_node::house::ledger::Ledger;
+use heda_node::house::policy::Policy;
+use heda_node::house::provider_data::ProviderData;
+use heda_node::identity::Identity;
+use heda_node::system::clock::{Clock, SystemClock};
+use heda_node::system::stop::StopSwitch;
+use heda_train::house::OpenHouse;
+use heda_train::job::{Choice, JobSpec, Outcome, Quiet};
+use heda_train::local::{self, LocalProvider, fresh_job_id};
+use heda_train::proposal::{Engine, Ranking, Spending};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub const SEED: u64 = 5;
+pub const NAMES: [&str; 3] = ["a", "b", "c"];
+
+pub fn rows_of(place: usize) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/bcwd.csv");
+    let all = std::fs::read_to_string(path).unwrap();
+    let lines = all.lines().enumerate();
+    let chosen = lines.filter(|(n, _)| *n == 0 || n % 3 == place);
+    chosen.map(|(_, line)| format!("{line}\n")).collect()
+}
+
+pub fn schema_path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../datasets/bcwd.natural.toml")
+}
+
+pub struct Hospital {
+    pub folder: tempfile::TempDir,
+    pub identity: Identity,
+    pub user: Identity,
+    pub more_users: Vec<Identity>,
+    pub epsilon_total: &'static str,
+    /// Further lines under `[limits]`.
+    pub limits: String,
+    pub place: usize,
+}
+
+impl Hospital {
+    pub fn new(place: usize, user: &Identity) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("rows.csv"), rows_of(place)).unwrap();
+        Self {
+            folder,
+            limits: String::new(),
+            identity: identity(NAMES[place]),
+            user: user.clone(),
+            more_users: Vec::new(),
+            epsilon_total: "1.5",
+            place,
+        }
+    }
+
+    pub fn config(&self) -> ProviderConfig {
+        let others = (0..3).filter(|other| *other != self.place);
+        let known: String = others
+            .map(|other| {
+                let print = identity(NAMES[other]).fingerprint();
+                format!("[[known_provider]]\nname = \"{other}\"\nfingerprint = \"{print}\"\n")
+            })
+            .collect();
+        let more: String = self
+            .more_users
+            .iter()
+            .enumerate()
+            .map(|(number, user)| {
+                let print = user.fingerprint();
+                format!("[[allow]]\nname = \"user-{number}\"\nfingerprint = \"{print}\"\n")
+            })
+            .collect();
+        let text = format!(
+            "identity = \"identity\"\ndata_set = \"biopsies\"\ndata = \"rows.csv\"\n\
+             schema = \"{}\"\nlisten = \"127.0.0.1:0\"\nstore = \".\"\n[[allow]]\n\
+             name = \"user\"\nfingerprint = \"{}\"\n{more}{known}[limits]\nepsilon_total = {}\n\
+             rows_per_batch_min = 50\niterations_per_job = 30\niterations_per_day = 100\n\
+             known_co_providers_min = 1\nrevealed_per_unknown_max = 0.5\n{}\n",
+            schema_path().display(),
+            self.user.fingerprint(),
+            self.epsilon_total,
+            self.limits,
+        );
+        let path = self.folder.path().join("provider.toml");
+        std::fs::write(&path, text).unwrap();
+        ProviderConfig::load(&path).unwrap()
+    }
+
+    pub fn ledger(&self) -> Ledger {
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        Ledger::open(&self.config().ledger_place(), clock).unwrap()
+    }
+
+    pub fn serve(&self) -> Running {
+        let config = self.config();
+        let house = TrainingHouse {
+            policy: Policy::new(&config),
+            data: ProviderData::load(&config).unwrap(),
+            ledger: self.ledger(),
+            identity: self.identity.signing_key().clone(),
+            row_secret: [7; 32].into(),
+            randomness: Randomness::seeded(SEED).party(NAMES[self.place]),
+            metrics: Arc::new(Metrics::default()),
+        };
+        let mut peers = vec![pinned("user", &self.user)];
+        peers.extend(self.more_users.iter().map(|user| pinned("other", user)));
+        let mut setup = Setup::for_peers(peers);
+        setup.identity = self.identity.clone();
+        setup.start(Arc::new(house))
+    }
+
+    pub fn spent(&self) -> u64 {
+        self.ledger().spent_billionths("biopsies").unwrap()
+    }
+}
+
+pub fn spec(job: u64) -> JobSpec {
+    JobSpec {
+        job: fresh_job_id(&Randomness::seeded(job)).unwrap(),
+        dataset: "biopsies".into(),
+        schema: Arc::new(Bundle::Bcwd.schema(Coding::Natural)),
+        positives: vec![1],
+        engine: Engine::Resident,
+        loss: LossKind::Logistic,
+        resolution: Resolution::default(),
+        settings: Settings {
+            method: Method::Lbfgs { memory: 10 },
+            l2: 0.01,
+            tolerance: 1e-4,
+            max_iterations: 6,
+        },
+        holdout_permille: 200,
+        ranking: Ranking::Agreed {
+            method: heda_learn::score::Method::KruskalWallis,
+        },
+        choice: Choice::Best(5),
+        spending: Some(Spending::Total("1".parse().unwrap())),
+        privacy: None,
+        key_bits: 2048,
+    }
+}
+
+pub struct World {
+    pub user: Identity,
+    pub hospitals: Vec<Hospital>,
+    pub out: tempfile::TempDir,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let user = identity("user");
+        Self {
+            hospitals: (0..3).map(|place| Hospital::new(place, &user)).collect(),
+            user,
+            out: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub fn job(&self, job: u64, remotes: Vec<RemoteProvider>, patience: Duration) -> NetworkJob {
+        NetworkJob {
+            spec: spec(job),
+            providers: remotes,
+            connector: Connector {
+                identity: self.user.clone(),
+                clock: Arc::new(SystemClock),
+                limits: wire_limits(Duration::from_secs(60)),
+                connect_patience: Duration::from_secs(20),
+            },
+            randomness: Randomness::seeded(SEED).party("user"),
+            on_loss: OnLoss::Wait,
+            loss_patience: patience,
+            listener: Arc::new(|_| {}),
+        }
+    }
+
+    pub fn remotes(&self, daemons: &[Running]) -> Vec<RemoteProvider> {
+        let remote = |(place, daemon): (usize, &Running)| {
+            let mut remote = daemon.remote();
+            remote.peer.label = NAMES[place].into();
+            remote
+        };
+        daemons.iter().enumerate().map(remote).collect()
+    }
+
+    pub fn run(
+        &self,
+        job: NetworkJob,
+        out: &str,
+        resume: bool,
+    ) -> Result<Outcome, NetworkJobError> {
+        let folder = self.out.path().join(out);
+        let mut state = match resume {
+            true => StateFile::resume(&folder, "terms", &[]).unwrap(),
+            false => StateFile::begin(&folder, "terms", job.spec.job, &[]).unwrap(),
+        };
+        let runtime = runtime();
+        let (_switch, stop) = StopSwitch::new();
+        job.run(runtime.handle(), &mut state, &stop)
+    }
+
+    pub fn spent(&self) -> Vec<u64> {
+        self.hospitals.iter().map(Hospital::spent).collect()
+    }
+}
+
+/// The same job with all parties as threads that share memory.
+pub fn in_process(job: u64) -> Vec<f64> {
+    in_process_as(&spec(job))
+}
+
+/// The same for any job.
+pub fn in_process_as(spec: &JobSpec) -> Vec<f64> {
+    let schema = Arc::new(Bundle::Bcwd.schema(Coding::Natural));
+    let randomness = Randomness::seeded(SEED);
+    let provider = |(place, name): (usize, &&str)| {
+        let text = rows_of(place);
+        let reader = heda_learn::table::TableReader::new(&schema);
+        let (rows, _) = reader.read_csv(text.as_bytes(), "rows").unwrap();
+        let seed = heda_train::fresh_row_seed(&randomness.party(name)).unwrap();
+        let limit = heda_dp::account::Accountant::new("1.5".parse().unwrap());
+        LocalProvider {
+            name: (*name).to_owned(),
+            house: Box::new(OpenHouse::new(
+                Arc::new(rows),
+                Arc::clone(&schema),
+                seed,
+                limit,
+            )),
+        }
+    };
+    let providers: Vec<_> = NAMES.iter().enumerate().map(provider).collect();
+    let run = local::run(spec, &providers, &randomness, &mut Quiet, None, false).unwrap();
+    run.outcome.fits[0].beta.clone()
+}
