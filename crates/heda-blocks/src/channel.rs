@@ -43,6 +43,7 @@ pub trait Wire: Send {
 
 /// Why a wire does not carry any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WireError {
     /// The peer closed the connection or it broke.
     #[error("the connection to the peer is closed: {0}")]
@@ -65,6 +66,7 @@ pub enum WireError {
 
 /// Why a message could not be exchanged. All but our own misuse blame the peer or the network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ChannelError {
     /// The transport failed.
     #[error(transparent)]

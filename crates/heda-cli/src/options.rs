@@ -60,16 +60,19 @@ impl TrainingOptions {
 }
 
 /// A loss by the name that job files use.
-fn loss(name: &str) -> Result<LossKind, String> {
-    serde_json::from_value(name.into()).map_err(|e| e.to_string())
+fn loss(name: &str) -> Result<LossKind, serde_json::Error> {
+    serde_json::from_value(name.into())
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse::<f64>().map_err(|e| e.to_string())?;
-    match (0.0..0.9995).contains(&share) {
-        true => Ok(share),
-        false => Err("choose a share of at least 0 and below 1, such as 0.2".into()),
-    }
+/// A text that is no share of the rows.
+#[derive(Debug, thiserror::Error)]
+#[error("choose a share of at least 0 and below 1, such as 0.2")]
+struct NotAShare;
+
+fn share(text: &str) -> Result<f64, NotAShare> {
+    let share = text.parse::<f64>().map_err(|_| NotAShare)?;
+    let fits = (0.0..0.9995).contains(&share);
+    fits.then_some(share).ok_or(NotAShare)
 }
 
 #[cfg(test)]
@@ -80,9 +83,9 @@ mod tests {
     fn losses_have_the_names_of_the_job_file() {
         for kind in [LossKind::Logistic, LossKind::SquaredHinge, LossKind::Ridge] {
             let name = serde_json::to_value(kind).unwrap();
-            assert_eq!(loss(name.as_str().unwrap()), Ok(kind));
+            assert_eq!(loss(name.as_str().unwrap()).unwrap(), kind);
         }
-        assert!(loss("hinge").unwrap_err().contains("logistic"));
-        assert!(share("1").is_err() && share("0.2") == Ok(0.2));
+        assert!(loss("hinge").unwrap_err().to_string().contains("logistic"));
+        assert!(share("1").is_err() && matches!(share("0.2"), Ok(0.2)));
     }
 }

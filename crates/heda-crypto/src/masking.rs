@@ -59,6 +59,7 @@ impl Origin {
 
 /// Why no masks could be made. All but the first four blame the data user, who relays.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MaskingError {
     /// A job without providers, or with more than are supported.
     #[error("{0} providers; 1 to {MAX_PROVIDERS} are possible")]

@@ -83,7 +83,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
                         none => none.insert(Bench::new(options.seed)?),
                     };
                     let features = bundle.schema(Coding::Paper).columns().len();
-                    let (calls, took) = bench.time(block, features).map_err(bug)?;
+                    let (calls, took) = bench.time(block, features)?;
                     Ok(vec![
                         features.to_string(),
                         BATCH_ROWS.to_string(),
@@ -126,10 +126,10 @@ impl Bench {
     }
 
     /// How many calls a batch makes, and how long they take.
-    fn time(&self, block: &str, features: usize) -> Result<(usize, Duration), BlockError> {
+    fn time(&self, block: &str, features: usize) -> Result<(usize, Duration), Failure> {
         let rng = self.randomness.fork(block, features as u64);
-        let mut rng = rng.map_err(|e| BlockError::Misuse(e.to_string()))?;
-        match block {
+        let mut rng = rng.map_err(bug)?;
+        let timed = match block {
             "addition" => self.addition(&mut rng),
             "subtraction" => self.subtraction(&mut rng),
             "dot product" => self.dot_product(features, &mut rng),
@@ -137,7 +137,8 @@ impl Bench {
             "power function" => self.power(features, &mut rng),
             "exchange 1" => self.exchange_cryptosystems(&mut rng),
             _ => self.exchange_keys(&mut rng),
-        }
+        };
+        timed.map_err(bug)
     }
 
     fn addition(&self, rng: &mut impl CryptoRng) -> Result<(usize, Duration), BlockError> {

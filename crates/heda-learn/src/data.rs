@@ -41,6 +41,7 @@ impl fmt::Debug for Dataset {
 
 /// Why parts do not make a data set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DatasetError {
     /// Values, rows and columns do not multiply.
     #[error("{values} values do not fill {rows} rows of {width} columns")]

@@ -125,6 +125,7 @@ pub struct Fit {
 
 /// Why a training in the clear cannot be done.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TrainError {
     /// There are no rows.
     #[error("there are no rows to train on")]

@@ -47,6 +47,7 @@ pub struct Partition {
 
 /// Why there is no such split.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PartitionError {
     /// ι beyond the number of features.
     #[error("cannot encrypt {iota} features: the schema has {features}; choose 0 to {features}")]

@@ -9,7 +9,9 @@
 //! | [`row_from_gradient`] | data user | a batch of one row is the row, so every engine refuses it |
 
 use crate::algorithm5::dictionary::{Dictionary, factors};
-use crate::algorithm5::{PaperError, PaperRows, PaperSource, Plan, ProviderKeys, local, tag};
+use crate::algorithm5::{
+    PaperDefect, PaperError, PaperRows, PaperSource, Plan, ProviderKeys, local, tag,
+};
 use crate::blocks::power::{FACTORS, PowerGrid};
 use crate::hazmat_rsa::RsaPublicKey;
 use crate::integer::{Integer, Natural};
@@ -22,6 +24,7 @@ pub(crate) const BLINDED: u8 = 0x45;
 
 /// Why an attack could not even be tried.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AttackError {
     /// The transcript lacks a message.
     #[error("the transcript has no message {0:#04x}; was it recorded?")]
@@ -40,8 +43,8 @@ fn first(view: &[Recorded], tag: u8) -> Result<&[u8], AttackError> {
     messages(view, tag).next().ok_or(AttackError::Absent(tag))
 }
 
-fn unreadable(error: impl std::fmt::Display) -> AttackError {
-    AttackError::Paper(PaperError::Bug(error.to_string()))
+fn unreadable(error: impl Into<PaperDefect>) -> AttackError {
+    AttackError::Paper(PaperError::Bug(error.into()))
 }
 
 /// The data user against engine `paper`: textbook RSA maps a value always to the same ciphertext,

@@ -31,6 +31,7 @@ use rand_core::CryptoRng;
 
 /// What is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PackingError {
     /// No slots, or slots of fewer than two bits.
     #[error("{slots} slots of {slot_bits} bits hold nothing")]

@@ -3,6 +3,7 @@
 
 /// What is wrong with a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Malformed {
     /// Another length than the protocol gives it.
     #[error("{got} bytes where {expected} were expected")]

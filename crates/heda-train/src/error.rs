@@ -1,7 +1,7 @@
 //! What can go wrong in a job, and who is at fault.
 
 use crate::codec::Malformed;
-use crate::engine::Impossible;
+use crate::engine::{Engine, Impossible};
 use crate::house::Refusal;
 use crate::job::{NoIota, NotKept};
 use crate::message::{SendError, Unwritable};
@@ -14,7 +14,7 @@ use heda_crypto::masking::MaskingError;
 use heda_crypto::random::NoRandomness;
 use heda_learn::optimise::OptimiseError;
 use heda_learn::private::PlanError;
-use heda_learn::resident::EncodingError;
+use heda_learn::resident::{EncodingError, WeightError};
 use heda_learn::score::RankingError;
 
 /// Why the data user's side of a job ended.
@@ -58,7 +58,44 @@ pub enum JobError {
     Randomness(#[from] NoRandomness),
     /// A defect of ours.
     #[error("internal error: {0}")]
-    Bug(String),
+    Bug(#[from] Defect),
+}
+
+/// What is wrong with the program itself: nothing that a person or a peer does brings it about.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Defect {
+    /// A thread of ours panicked.
+    #[error("a thread panicked")]
+    Panicked,
+    /// A provider of this process failed although the job came to its end.
+    #[error("{name}: {error}")]
+    LocalProvider {
+        /// Which.
+        name: String,
+        /// How.
+        error: Box<ServeError>,
+    },
+    /// A message of ours cannot be written.
+    #[error(transparent)]
+    Message(#[from] Unwritable),
+    /// A ranking that was checked is none.
+    #[error(transparent)]
+    Ranking(RankingError),
+    /// Coefficients that do not fit the columns that they were trained on.
+    #[error(transparent)]
+    Coefficients(WeightError),
+    /// A step that is taken once was asked for again.
+    #[error("{0} a second time")]
+    Repeated(&'static str),
+    /// An engine failed without anyone's doing.
+    #[error("engine {engine}: {cause}")]
+    Engine {
+        /// Which.
+        engine: Engine,
+        /// What it says.
+        cause: Box<dyn std::error::Error + Send + Sync>,
+    },
 }
 
 impl From<Impossible> for JobError {

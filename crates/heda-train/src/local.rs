@@ -1,7 +1,7 @@
 //! All parties in one process: what `heda demo`, tests and experiments run. The parties are
 //! threads that share nothing but channels; keys, masks and messages are the real ones.
 
-use crate::error::{JobError, ServeError};
+use crate::error::{Defect, JobError, ServeError};
 use crate::house::{House, OpenHouse};
 use crate::job::{self, Checkpoint, JobSpec, Link, Observer, Outcome, Provider, Served};
 use crate::proposal::JobId;
@@ -154,9 +154,12 @@ pub fn run(
         let outcome = outcome?;
         let mut reports = Vec::with_capacity(served.len());
         for (provider, served) in providers.iter().zip(served) {
-            let report = served.map_err(|_| JobError::Bug("a provider panicked".into()))?;
-            let name = &provider.name;
-            reports.push(report.map_err(|e| JobError::Bug(format!("{name}: {e}")))?);
+            let report = served.map_err(|_| Defect::Panicked)?;
+            let failed = |error| Defect::LocalProvider {
+                name: provider.name.clone(),
+                error: Box::new(error),
+            };
+            reports.push(report.map_err(failed)?);
         }
         Ok(LocalRun { outcome, reports })
     })

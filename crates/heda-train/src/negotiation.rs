@@ -37,6 +37,7 @@ const FINGERPRINT_BYTES: usize = 32;
 
 /// Why no ranking was agreed on.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NegotiationError {
     /// A provider works with another schema than the data user.
     #[error(

@@ -1,6 +1,6 @@
 //! Asking all providers at the same time.
 
-use crate::error::{JobError, PeerProblem};
+use crate::error::{Defect, JobError, PeerProblem};
 use crate::message::SendError;
 use heda_blocks::channel::{Channel, ChannelError};
 use heda_crypto::random::NoRandomness;
@@ -20,8 +20,8 @@ pub(crate) enum RemoteError {
     Peer(#[from] PeerProblem),
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
-    #[error("{0}")]
-    Bug(String),
+    #[error(transparent)]
+    Bug(#[from] Defect),
 }
 
 impl From<ChannelError> for RemoteError {
@@ -34,7 +34,7 @@ impl From<SendError> for RemoteError {
     fn from(error: SendError) -> Self {
         match error {
             SendError::Channel(error) => error.into(),
-            SendError::Unwritable(error) => Self::Bug(error.to_string()),
+            SendError::Unwritable(error) => Self::Bug(error.into()),
         }
     }
 }
@@ -71,7 +71,7 @@ pub(crate) fn ask_all<P: Party, T: Send>(
         let answers = asked.into_iter().map(|thread| {
             thread
                 .join()
-                .unwrap_or_else(|_| Err(JobError::Bug("a thread panicked".into())))
+                .unwrap_or_else(|_| Err(Defect::Panicked.into()))
         });
         answers.collect::<Vec<_>>().into_iter().collect()
     })

@@ -1,6 +1,7 @@
 //! Checks of the repository itself. They run as tests of this crate:
 //!
 //! - `dependencies`: licences, banned crates, sources and duplicate versions, by `deny.toml`;
+//! - `errors`: failures are typed, and public lists of them may grow;
 //! - `module_map`: the map of modules in `docs/architecture.md` is up to date;
 //! - `source_length`: no source file is too long to read.
 //!

@@ -10,8 +10,7 @@ pub(crate) fn confirmed_schema(
     path: &Path,
     unconfirmed: bool,
 ) -> Result<(String, Schema), Failure> {
-    let schema = Schema::read(path).map_err(Failure::input)?;
-    let text = std::fs::read_to_string(path).map_err(Failure::input)?;
+    let (text, schema) = Schema::read_with_text(path).map_err(Failure::input)?;
     match infer::unconfirmed(&text) {
         marks @ 1.. if !unconfirmed => Err(Failure::input(format!(
             "{}: {marks} lines are still marked {}: what was read from rows is private. Replace it \

@@ -41,14 +41,17 @@ pub(crate) struct Train {
 }
 
 /// Three octal digits, with which the owner can read.
-fn permissions(text: &str) -> Result<u32, String> {
+fn permissions(text: &str) -> Result<u32, NotAMode> {
     match u32::from_str_radix(text, 8) {
         Ok(mode) if mode <= 0o777 && mode & 0o600 == 0o600 => Ok(mode),
-        _ => Err(
-            "three octal digits, such as 600 or 640, by which the owner can read and write".into(),
-        ),
+        _ => Err(NotAMode),
     }
 }
+
+/// A text that is no mode of a file, or one that shuts its owner out.
+#[derive(Debug, thiserror::Error)]
+#[error("three octal digits, such as 600 or 640, by which the owner can read and write")]
+struct NotAMode;
 
 pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
     let answers = match &arguments.answers {

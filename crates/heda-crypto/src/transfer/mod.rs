@@ -74,6 +74,7 @@ pub const MAX_ENTRY_BITS: u32 = 16;
 
 /// Why a transfer failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TransferError {
     /// The peer sent a message that cannot belong here.
     #[error("{what} of the peer has {got} bytes where {expected} are due")]

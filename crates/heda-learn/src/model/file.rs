@@ -17,6 +17,7 @@ const TOLERANCE: f64 = 1e-9;
 
 /// Why a file is no model.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelError {
     /// The file cannot be read.
     #[error("{file}: cannot be read: {reason}")]

@@ -55,6 +55,7 @@ pub struct Ask<'a> {
 
 /// Why an answer or a stored state was not taken.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OptimiseError {
     /// Settings that make no sense.
     #[error(transparent)]
@@ -94,6 +95,7 @@ pub enum OptimiseError {
 
 /// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RunError<E: std::error::Error + 'static> {
     /// The holders of the rows gave no gradient.
     #[error(transparent)]

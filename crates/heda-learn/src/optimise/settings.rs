@@ -96,6 +96,7 @@ pub struct Settings {
 
 /// Settings that make no sense.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SettingsError {
     /// A learning rate that is no positive number.
     #[error("learning rate {0}: choose a number above 0")]

@@ -162,7 +162,16 @@ impl Schema {
 
     /// Reads and checks a schema file.
     pub fn read(path: &Path) -> Result<Self, SchemaError> {
-        raw::read(path).map_err(|error| error.in_file(&path.display().to_string()))
+        Self::read_with_text(path).map(|(_, schema)| schema)
+    }
+
+    /// The same with its text, comments included.
+    pub fn read_with_text(path: &Path) -> Result<(String, Self), SchemaError> {
+        let read = raw::read(path).and_then(|text| {
+            let schema = raw::parse(&text)?;
+            Ok((text, schema))
+        });
+        read.map_err(|error| error.in_file(&path.display().to_string()))
     }
 
     /// Writes the schema as TOML that [`Schema::parse`] reads back.

@@ -133,21 +133,20 @@ fn empty_cell() -> Vec<String> {
     vec![String::new()]
 }
 
-/// Reads a schema file without ever holding more than the largest one allowed.
-pub(super) fn read(path: &std::path::Path) -> Result<Schema, SchemaError> {
+/// Reads the text of a schema file without ever holding more than the largest one allowed.
+pub(super) fn read(path: &std::path::Path) -> Result<String, SchemaError> {
     let mut bytes = Vec::new();
     let limit = MAX_SCHEMA_BYTES as u64 + 1;
     std::fs::File::open(path)
         .and_then(|file| file.take(limit).read_to_end(&mut bytes))
         .map_err(|e| SchemaError::new(SchemaFault::File(e.to_string())))?;
-    let text = String::from_utf8(bytes).map_err(|e| {
+    String::from_utf8(bytes).map_err(|e| {
         let line = e.as_bytes()[..e.utf8_error().valid_up_to()]
             .iter()
             .filter(|&&b| b == b'\n')
             .count();
         SchemaError::new(SchemaFault::Utf8 { line: line + 1 })
-    })?;
-    parse(&text)
+    })
 }
 
 /// Reads and checks a schema.

@@ -8,6 +8,7 @@ pub struct Ranking {
 
 /// Why something is no order of the features.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RankingError {
     /// A name that is no feature.
     #[error("the ranking names {0:?}, which is no feature of the schema")]

@@ -4,6 +4,7 @@ use crate::data::{Dataset, Feature};
 
 /// Why rows cannot be scored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScoreError {
     /// No rows.
     #[error(

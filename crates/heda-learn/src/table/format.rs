@@ -36,6 +36,7 @@ pub enum Encoding {
 
 /// A separator, quote or encoding that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoSuchFormat {
     /// Not one character.
     #[error("{0:?} is not one plain character; write for example `;`, or the word `tab`")]

@@ -1,11 +1,14 @@
 //! The data user's side of a session: connect, prove, greet; again after a while if it fails.
 
+mod error;
 pub mod state;
 pub mod training;
 
+pub use error::{BadCertificate, ConnectError, NoAnswer, NoGreeting, NoSetup};
+
 use crate::identity::Identity;
 use crate::identity::fingerprint::ed25519_key;
-use crate::identity::trust::{TlsSetupError, Trust, TrustError, TrustedPeer, client_tls};
+use crate::identity::trust::{Trust, TrustedPeer, client_tls};
 use crate::system::clock::Clock;
 use crate::wire::carrier::{ReadError, read_frame, write_frame};
 use crate::wire::frame::{Frame, Kind};
@@ -14,7 +17,6 @@ use crate::wire::read_ahead::ReadAhead;
 use crate::wire::{NetworkWire, Surroundings, WireLimits};
 use ed25519_dalek::VerifyingKey;
 use heda_blocks::stop::{Stop, StopCode};
-use heda_train::proposal::PROTOCOL_VERSION;
 use rustls::AlertDescription;
 use rustls::pki_types::ServerName;
 use std::sync::Arc;
@@ -69,106 +71,6 @@ pub struct Connector {
     pub connect_patience: Duration,
 }
 
-/// Why there is no session. Every case names the provider.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ConnectError {
-    /// The address is not `host:port`.
-    #[error("{provider}: `{address}` is not an address of the form host:port")]
-    Address {
-        /// The provider's name in the job.
-        provider: String,
-        /// What the job says.
-        address: String,
-    },
-    /// Our own key or trust cannot be used.
-    #[error("{provider}: {cause}")]
-    Setup {
-        /// The provider's name in the job.
-        provider: String,
-        /// What is wrong.
-        cause: String,
-    },
-    /// Nobody answers there.
-    #[error("{provider} cannot be reached at {address}: {cause}")]
-    Unreachable {
-        /// The provider's name in the job.
-        provider: String,
-        /// Its address.
-        address: String,
-        /// What the system said.
-        cause: String,
-    },
-    /// Somebody else answers there.
-    #[error("whoever answers at {address} is not {provider}: {cause}")]
-    NotThePeer {
-        /// The provider's name in the job.
-        provider: String,
-        /// Its address.
-        address: String,
-        /// What is wrong with its certificate.
-        cause: String,
-    },
-    /// The provider does not know us, or our certificate is not valid there.
-    #[error(
-        "{provider} refused our certificate; its operator must allow {fingerprint}, and the \
-         certificate must be within its dates: {cause}"
-    )]
-    NotAllowed {
-        /// The provider's name in the job.
-        provider: String,
-        /// Our fingerprint.
-        fingerprint: crate::identity::fingerprint::PeerFingerprint,
-        /// What TLS said.
-        cause: String,
-    },
-    /// Another version of the protocol.
-    #[error("{provider}: {cause}")]
-    Greeting {
-        /// The provider's name in the job.
-        provider: String,
-        /// Both versions.
-        cause: String,
-    },
-    /// The provider says no, for a reason that does not pass.
-    #[error("{provider} refuses the session: {cause}")]
-    Refused {
-        /// The provider's name in the job.
-        provider: String,
-        /// Its words.
-        cause: String,
-    },
-    /// The provider is busy or stopping.
-    #[error("{provider} takes no session now: {cause}")]
-    Busy {
-        /// The provider's name in the job.
-        provider: String,
-        /// Its words.
-        cause: String,
-    },
-}
-
-impl ConnectError {
-    /// Whether another try later may succeed without anyone changing a configuration.
-    pub fn is_passing(&self) -> bool {
-        matches!(self, Self::Unreachable { .. } | Self::Busy { .. })
-    }
-
-    /// The name of the provider.
-    pub fn provider(&self) -> &str {
-        match self {
-            Self::Address { provider, .. }
-            | Self::Setup { provider, .. }
-            | Self::Unreachable { provider, .. }
-            | Self::NotThePeer { provider, .. }
-            | Self::NotAllowed { provider, .. }
-            | Self::Greeting { provider, .. }
-            | Self::Refused { provider, .. }
-            | Self::Busy { provider, .. } => provider,
-        }
-    }
-}
-
 /// A connection after the handshake.
 type Secured = TlsStream<ReadAhead<TcpStream>>;
 
@@ -191,7 +93,7 @@ impl Connector {
         let opened = tokio::time::timeout(self.connect_patience, attempt.open()).await;
         opened.unwrap_or_else(|_| {
             let patience = self.connect_patience;
-            Err(attempt.unreachable(format!("no answer within {patience:?}")))
+            Err(attempt.unreachable(NoAnswer::Silence(patience)))
         })
     }
 
@@ -230,18 +132,18 @@ impl Attempt<'_> {
         self.to.peer.label.clone()
     }
 
-    fn unreachable(&self, cause: impl std::fmt::Display) -> ConnectError {
+    fn unreachable(&self, cause: NoAnswer) -> ConnectError {
         ConnectError::Unreachable {
             provider: self.provider(),
             address: self.to.address.clone(),
-            cause: cause.to_string(),
+            cause,
         }
     }
 
-    fn setup(&self, cause: impl std::fmt::Display) -> ConnectError {
+    fn setup(&self, cause: impl Into<NoSetup>) -> ConnectError {
         ConnectError::Setup {
             provider: self.provider(),
-            cause: cause.to_string(),
+            cause: Box::new(cause.into()),
         }
     }
 
@@ -249,19 +151,21 @@ impl Attempt<'_> {
         let mut stream = self.secured().await?;
         let chain = stream.get_ref().1.peer_certificates();
         let identity = chain.and_then(|chain| ed25519_key(chain.first()?));
-        let identity = identity.ok_or_else(|| self.setup("its key is not an Ed25519 key"))?;
+        let identity = identity.ok_or_else(|| self.setup(NoSetup::OtherKey))?;
         // A provider that refuses us may be gone before it reads this; its reason is still there.
         let _ = write_frame(&mut stream, &Frame::greeting()).await;
         match read_frame(&mut stream).await {
             Ok(Some((Kind::Greeting, payload))) => self.check(&payload)?,
             Ok(Some((Kind::Stop, payload))) => {
-                return Err(self.refused(&Stop::from_bytes(&payload)));
+                return Err(self.refused(Stop::from_bytes(&payload)));
             }
             Ok(Some(_)) => return Err(self.greeting(GreetingError::Missing)),
-            Ok(None) => return Err(self.unreachable("it ended the connection")),
-            Err(ReadError::Broken(error)) => return Err(self.handshake_failed(&error)),
-            Err(error @ ReadError::Frame(_)) => return Err(self.greeting(error)),
-            Err(error) => return Err(self.unreachable(error)),
+            Ok(None) => return Err(self.unreachable(NoAnswer::Ended)),
+            Err(ReadError::Broken(error)) => return Err(self.handshake_failed(error)),
+            Err(ReadError::Frame(error)) => return Err(self.greeting(error)),
+            Err(ReadError::CutOff | ReadError::Silent) => {
+                return Err(self.unreachable(NoAnswer::CutOff));
+            }
         }
         let wire = NetworkWire::new(stream, self.connector.limits, Surroundings::default());
         Ok(Session { wire, identity })
@@ -272,10 +176,10 @@ impl Attempt<'_> {
         checked.map_err(|e| self.greeting(e))
     }
 
-    fn greeting(&self, cause: impl std::fmt::Display) -> ConnectError {
+    fn greeting(&self, cause: impl Into<NoGreeting>) -> ConnectError {
         ConnectError::Greeting {
             provider: self.provider(),
-            cause: cause.to_string(),
+            cause: Box::new(cause.into()),
         }
     }
 
@@ -287,60 +191,54 @@ impl Attempt<'_> {
         let name = self.to.server_name().ok_or_else(malformed)?;
         let tls = self.tls()?;
         let tcp = TcpStream::connect(&self.to.address).await;
-        let tcp = tcp.map_err(|e| self.unreachable(e))?;
+        let tcp = tcp.map_err(|e| self.unreachable(NoAnswer::System(e)))?;
         let _ = tcp.set_nodelay(true);
         let mut stream = ReadAhead::new(tcp);
         stream.begin();
         let connected = tls.connect(name, stream).await;
-        connected.map_err(|e| self.handshake_failed(&e))
+        connected.map_err(|e| self.handshake_failed(e))
     }
 
     fn tls(&self) -> Result<TlsConnector, ConnectError> {
         let trust = Trust::new(vec![self.to.peer.clone()]);
-        let trust = Arc::new(trust.map_err(|e: TrustError| self.setup(e))?);
+        let trust = Arc::new(trust.map_err(|e| self.setup(e))?);
         let Connector {
             identity, clock, ..
         } = self.connector;
         let config = client_tls(identity, &trust, clock);
-        let config = config.map_err(|e: TlsSetupError| self.setup(e))?;
+        let config = config.map_err(|e| self.setup(e))?;
         Ok(TlsConnector::from(Arc::new(config)))
     }
 
-    fn handshake_failed(&self, error: &std::io::Error) -> ConnectError {
+    fn handshake_failed(&self, error: std::io::Error) -> ConnectError {
         let inner = error.get_ref().and_then(|e| e.downcast_ref());
         match inner {
             Some(rustls::Error::InvalidCertificate(cause)) => ConnectError::NotThePeer {
                 provider: self.provider(),
                 address: self.to.address.clone(),
-                cause: certificate_words(cause),
+                cause: Box::new(BadCertificate(cause.clone())),
             },
-            Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => self
-                .greeting(format!(
-                    "it speaks protocol version 1 (heda 0.1) or none of ours, this program speaks \
-                     version {PROTOCOL_VERSION}; the provider must update"
-                )),
-            Some(rustls::Error::AlertReceived(alert)) if is_about_certificates(*alert) => {
-                self.not_allowed(error.to_string())
+            Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
+                self.greeting(NoGreeting::OtherProtocol)
             }
-            Some(_) => self.unreachable(format!("the handshake was damaged on the way: {error}")),
-            None => self.unreachable(error),
+            Some(rustls::Error::AlertReceived(alert)) if is_about_certificates(*alert) => {
+                ConnectError::NotAllowed {
+                    provider: self.provider(),
+                    fingerprint: self.connector.identity.fingerprint(),
+                    cause: error,
+                }
+            }
+            Some(_) => self.unreachable(NoAnswer::Damaged(error)),
+            None => self.unreachable(NoAnswer::System(error)),
         }
     }
 
-    fn not_allowed(&self, cause: String) -> ConnectError {
-        ConnectError::NotAllowed {
-            provider: self.provider(),
-            fingerprint: self.connector.identity.fingerprint(),
-            cause,
-        }
-    }
-
-    fn refused(&self, stop: &Stop) -> ConnectError {
-        let (provider, cause) = (self.provider(), stop.to_string());
+    fn refused(&self, stop: Stop) -> ConnectError {
+        let provider = self.provider();
         match stop.code {
-            StopCode::Version | StopCode::Protocol => ConnectError::Greeting { provider, cause },
-            code if code.may_pass() => ConnectError::Busy { provider, cause },
-            _ => ConnectError::Refused { provider, cause },
+            StopCode::Version | StopCode::Protocol => self.greeting(NoGreeting::Told(stop)),
+            code if code.may_pass() => ConnectError::Busy { provider, stop },
+            _ => ConnectError::Refused { provider, stop },
         }
     }
 }
@@ -358,11 +256,4 @@ fn is_about_certificates(alert: AlertDescription) -> bool {
             | AlertDescription::AccessDenied
             | AlertDescription::CertificateRequired
     )
-}
-
-fn certificate_words(error: &rustls::CertificateError) -> String {
-    match error {
-        rustls::CertificateError::Other(other) => other.0.to_string(),
-        other => format!("{other:?}"),
-    }
 }

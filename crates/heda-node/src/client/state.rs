@@ -41,6 +41,24 @@ struct Numbered {
     format: u32,
 }
 
+/// Why a checkpoint cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unreadable {
+    /// The system does not give it.
+    #[error(transparent)]
+    System(#[from] std::io::Error),
+    /// It is no JSON, or other JSON.
+    #[error("{0}; start afresh in another --out")]
+    Content(#[from] serde_json::Error),
+    /// Another version wrote it.
+    #[error(
+        "it has format {0}, this program reads {FORMAT}; finish the job with the version that \
+         began it, or start afresh in another --out"
+    )]
+    Format(u32),
+}
+
 /// Why a state cannot be kept or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -59,7 +77,7 @@ pub enum StateError {
         /// Which file.
         path: PathBuf,
         /// What is wrong.
-        cause: String,
+        cause: Unreadable,
     },
     /// Another process works on it.
     #[error("another `heda train` works in {0}; wait for its end, or choose another --out")]
@@ -138,23 +156,10 @@ impl StateFile {
             return Err(StateError::Nothing(folder.to_owned()));
         }
         let lock = take(folder, results)?;
-        let unreadable = |cause: String| StateError::Read {
+        let state = read(&path).map_err(|cause| StateError::Read {
             path: path.clone(),
             cause,
-        };
-        let bytes =
-            files::read_bounded(&path, FILE_LIMIT).map_err(|e| unreadable(e.to_string()))?;
-        // The number first: a file of another format may have fields that we do not know.
-        let Numbered { format } =
-            serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))?;
-        if format != FORMAT {
-            return Err(unreadable(format!(
-                "it has format {format}, this program reads {FORMAT}; finish the job with the \
-                 version that began it, or start afresh in another --out"
-            )));
-        }
-        let state: JobState =
-            serde_json::from_slice(&bytes).map_err(|e| unreadable(e.to_string()))?;
+        })?;
         if state.terms != terms {
             return Err(StateError::OtherTerms(path));
         }
@@ -247,6 +252,16 @@ fn take(folder: &Path, results: &[&str]) -> Result<FolderLock, StateError> {
         cause,
     })?;
     Ok(lock)
+}
+
+/// Reads a state; the number of its format first, since another one may have fields that we do not
+/// know.
+fn read(path: &Path) -> Result<JobState, Unreadable> {
+    let bytes = files::read_bounded(path, FILE_LIMIT)?;
+    match serde_json::from_slice(&bytes)? {
+        Numbered { format: FORMAT } => Ok(serde_json::from_slice(&bytes)?),
+        Numbered { format } => Err(Unreadable::Format(format)),
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 
 use super::privacy::PrivacyConfig;
 use super::values::{Name, Share};
-use super::{ConfigError, as_it_is, read_text};
+use super::{BadContent, ConfigError, as_it_is, read_text};
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::schema::Schema;
@@ -18,11 +18,11 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 /// The version of both formats.
-const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 1;
 /// How the name of an answer ends.
 pub const ANSWER_ENDING: &str = ".answer.toml";
 /// Most answers that a folder may hold.
-const MOST_ANSWERS: usize = 1000;
+pub(super) const MOST_ANSWERS: usize = 1000;
 
 /// What a data user sends to every provider.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ fn of_this_format(format: u32, path: &Path) -> Result<(), ConfigError> {
         FORMAT => Ok(()),
         other => Err(ConfigError::Content {
             path: path.to_owned(),
-            cause: format!("format {other} is not known here; this program reads format {FORMAT}"),
+            cause: BadContent::Format(other),
         }),
     }
 }
@@ -181,11 +181,7 @@ impl Answer {
         if paths.is_empty() || paths.len() > MOST_ANSWERS {
             return Err(ConfigError::Content {
                 path: folder.to_owned(),
-                cause: format!(
-                    "{} files end in {ANSWER_ENDING}; put the answers of the providers here, at \
-                     most {MOST_ANSWERS}",
-                    paths.len()
-                ),
+                cause: BadContent::Answers(paths.len()),
             });
         }
         paths.sort();

@@ -49,7 +49,7 @@ pub enum ConfigError {
         /// Which file.
         path: PathBuf,
         /// Line and reason.
-        cause: String,
+        cause: BadContent,
     },
     /// Its parts contradict each other.
     #[error("{path}: {problem}")]
@@ -65,6 +65,27 @@ pub enum ConfigError {
     /// The certificate of the authority cannot be read.
     #[error(transparent)]
     Authority(#[from] IdentityError),
+}
+
+/// What is wrong with the content of a file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadContent {
+    /// Bytes that are no text.
+    #[error("not UTF-8 text; save it as UTF-8")]
+    NotText,
+    /// Text that does not follow the reference of keys: line, words and what fits.
+    #[error("{0}")]
+    Syntax(String),
+    /// A format of another version.
+    #[error("format {0} is not known here; this program reads format {known}", known = invitation::FORMAT)]
+    Format(u32),
+    /// A folder that does not hold the answers of a job.
+    #[error(
+        "{0} files end in {ANSWER_ENDING}; put the answers of the providers here, at most {most}",
+        most = invitation::MOST_ANSWERS
+    )]
+    Answers(usize),
 }
 
 /// Files that people write are short.
@@ -86,12 +107,12 @@ fn read_text<T: DeserializeOwned>(
         path: path.to_owned(),
         cause,
     })?;
-    let content = |cause: String| ConfigError::Content {
+    let content = |cause| ConfigError::Content {
         path: path.to_owned(),
         cause,
     };
-    let text = std::str::from_utf8(&bytes).map_err(|_| content("not UTF-8 text".into()))?;
-    toml::from_str(text).map_err(|e| content(explain(text, &e)))
+    let text = std::str::from_utf8(&bytes).map_err(|_| content(BadContent::NotText))?;
+    toml::from_str(text).map_err(|e| content(BadContent::Syntax(explain(text, &e))))
 }
 
 /// A path in a file, seen from where the program runs.

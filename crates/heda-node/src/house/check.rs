@@ -12,6 +12,7 @@ use crate::identity::trust::{OwnCertificate, Trust};
 use crate::system::clock::{Clock, Timestamp};
 use crate::system::files;
 use heda_learn::infer;
+use heda_learn::schema::Schema;
 use serde::Serialize;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -79,7 +80,8 @@ pub fn check(config: &ProviderConfig, clock: &Arc<dyn Clock>) -> Vec<Finding> {
 
 /// A schema that was proposed from rows and is still marked as such.
 fn check_marks(config: &ProviderConfig) -> Option<Finding> {
-    let text = std::fs::read_to_string(&config.schema).ok()?;
+    // A schema that cannot be read is told with the data.
+    let (text, _) = Schema::read_with_text(&config.schema).ok()?;
     match infer::unconfirmed(&text) {
         0 => None,
         marks => {

@@ -57,12 +57,12 @@ pub struct PeerIdentity {
 }
 
 /// Why a certificate is not accepted.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
     /// It is no certificate.
     #[error("the certificate cannot be read: {0}")]
-    Unreadable(String),
+    Unreadable(rustls::Error),
     /// Nobody in the configuration has this key or certificate.
     #[error("{0} is not among the peers of this configuration")]
     Stranger(PeerFingerprint),
@@ -74,7 +74,7 @@ pub enum TrustError {
         /// Its key.
         fingerprint: PeerFingerprint,
         /// What is wrong with it, such as its dates.
-        cause: String,
+        cause: rustls::Error,
     },
     /// The authority's certificate cannot be used.
     #[error("the certificate of the authority for {label} cannot be used: {cause}")]
@@ -82,8 +82,20 @@ pub enum TrustError {
         /// The peer whose authority this is.
         label: String,
         /// What is wrong with it.
-        cause: String,
+        cause: BadAuthority,
     },
+}
+
+/// Why nobody can be recognised by an authority.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadAuthority {
+    /// What it is to certify is no name.
+    #[error("`{0}` is not a host name")]
+    Name(String),
+    /// Its own certificate does not serve.
+    #[error(transparent)]
+    Certificate(rustls::Error),
 }
 
 /// The side that a certificate is shown by.
@@ -126,8 +138,7 @@ impl Trust {
         now: UnixTime,
         shown_by: ShownBy,
     ) -> Result<PeerIdentity, TrustError> {
-        let unreadable = |e: rustls::Error| TrustError::Unreadable(e.to_string());
-        let parsed = ParsedCertificate::try_from(certificate).map_err(unreadable)?;
+        let parsed = ParsedCertificate::try_from(certificate).map_err(TrustError::Unreadable)?;
         let fingerprint = PeerFingerprint::of_key(&parsed.subject_public_key_info());
         for (peer, roots) in &self.peers {
             let valid = match (&peer.recognition, roots) {
@@ -145,7 +156,7 @@ impl Trust {
                 Err(cause) => Err(TrustError::Invalid {
                     label,
                     fingerprint,
-                    cause: cause.to_string(),
+                    cause,
                 }),
             };
         }
@@ -213,15 +224,15 @@ fn authority_roots(
     authority: &CertificateDer<'static>,
     name: &str,
 ) -> Result<Arc<RootCertStore>, TrustError> {
-    let unusable = |cause: String| TrustError::Authority {
+    let unusable = |cause| TrustError::Authority {
         label: label.to_owned(),
         cause,
     };
-    ServerName::try_from(name).map_err(|_| unusable(format!("`{name}` is not a host name")))?;
+    ServerName::try_from(name).map_err(|_| unusable(BadAuthority::Name(name.to_owned())))?;
     let mut roots = RootCertStore::empty();
     roots
         .add(authority.clone())
-        .map_err(|e| unusable(e.to_string()))?;
+        .map_err(|e| unusable(BadAuthority::Certificate(e)))?;
     Ok(Arc::new(roots))
 }
 

@@ -72,6 +72,7 @@ fn factors() -> Result<PowerGrid, BlockError> {
 
 /// Why a job does not fit.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CapacityError {
     /// No such key.
     #[error("keys of {bits} bits are not offered; choose 2048, 3072 or 4096")]
@@ -295,7 +296,7 @@ fn longer_key(iota: usize, key_bits: usize, limits: Limits) -> String {
     let mut enough = longer.filter(|&k| k > key_bits && most_encrypted(k, limits) >= iota);
     match enough.next() {
         Some(k) => format!(", or use keys of {k} bits"),
-        None => ", and publish, drop or use engine lookup for the others".into(),
+        None => ", and publish, drop or use engine resident for the others".into(),
     }
 }
 
@@ -399,7 +400,7 @@ mod tests {
         ));
         let words = refused.to_string();
         assert!(
-            words.contains("at most 19 columns") && words.contains("engine lookup"),
+            words.contains("at most 19 columns") && words.contains("engine resident"),
             "{words}"
         );
         let words = Plan::new(&shape(25, 2048)).unwrap_err().to_string();

@@ -2,13 +2,15 @@
 
 use super::capacity::CapacityError;
 use crate::blocks::BlockError;
+use crate::hazmat_rsa::RsaError;
 use crate::packing::PackingError;
-use crate::paillier::PaillierError;
+use crate::paillier::{KeyError, PaillierError};
 use heda_blocks::channel::ChannelError;
 use heda_crypto::random::NoRandomness;
 
 /// Why a gradient did not come about.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PaperError {
     /// The job does not fit the keys.
     #[error(transparent)]
@@ -45,7 +47,46 @@ pub enum PaperError {
     Randomness(#[from] NoRandomness),
     /// Something that no input can cause.
     #[error("internal error in engine paper: {0}")]
-    Bug(String),
+    Bug(#[from] PaperDefect),
+}
+
+/// What is wrong with the engine itself, or with the program that calls it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PaperDefect {
+    /// A thread panicked.
+    #[error("a thread panicked")]
+    Panicked,
+    /// A job needs somebody's rows.
+    #[error("there are no providers")]
+    NoProviders,
+    /// The provider's rows are others than those that were agreed on.
+    #[error("the rows do not have the agreed shape")]
+    Rows,
+    /// Too few or too many published values.
+    #[error("the published columns do not fill the rows")]
+    Published,
+    /// A model or a part of the rows that the job does not have.
+    #[error("there is no such class or batch")]
+    NoSuchBatch,
+    /// Sums of e to some power are never zero.
+    #[error("a denominator is zero")]
+    ZeroDenominator,
+    /// Blindings are drawn from numbers above zero.
+    #[error("a blinding is zero")]
+    ZeroBlinding,
+    /// No key could be made.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// Paillier's cryptosystem was used wrongly.
+    #[error(transparent)]
+    Paillier(#[from] PaillierError),
+    /// RSA was used wrongly.
+    #[error(transparent)]
+    Rsa(#[from] RsaError),
+    /// Numbers do not fit their places.
+    #[error(transparent)]
+    Packing(#[from] PackingError),
 }
 
 impl PaperError {
@@ -79,18 +120,18 @@ impl From<BlockError> for PaperError {
 
 impl From<PaillierError> for PaperError {
     fn from(error: PaillierError) -> Self {
-        Self::Bug(error.to_string())
+        Self::Bug(error.into())
     }
 }
 
-impl From<crate::hazmat_rsa::RsaError> for PaperError {
-    fn from(error: crate::hazmat_rsa::RsaError) -> Self {
-        Self::Bug(error.to_string())
+impl From<RsaError> for PaperError {
+    fn from(error: RsaError) -> Self {
+        Self::Bug(error.into())
     }
 }
 
 impl From<PackingError> for PaperError {
     fn from(error: PackingError) -> Self {
-        Self::Bug(error.to_string())
+        Self::Bug(error.into())
     }
 }

@@ -1,7 +1,7 @@
 //! All parties of engine `paper` in one process, for tests and experiments. The parties are
 //! threads that share nothing but channels.
 
-use super::error::PaperError;
+use super::error::{PaperDefect, PaperError};
 use super::provider::{PaperProvider, ProviderKeys};
 use super::rows::{PaperRows, Shape};
 use super::user::{PaperLink, PaperRemote};
@@ -68,9 +68,7 @@ pub fn run<T>(
     shapes
         .iter()
         .try_for_each(|shape| Plan::new(shape).map(drop))?;
-    let first = shapes
-        .first()
-        .ok_or_else(|| PaperError::Bug("no providers".into()))?;
+    let first = shapes.first().ok_or(PaperDefect::NoProviders)?;
     let user = randomness.party("user");
     let own = PaperRemote::user_key(first, &mut user.fork("paper keys", 0)?)?;
     std::thread::scope(|scope| {
@@ -105,8 +103,7 @@ pub fn run<T>(
         remotes.iter_mut().try_for_each(PaperLink::finish)?;
         let mut views = Vec::with_capacity(threads.len());
         for thread in threads {
-            let bug = |_| PaperError::Bug("a provider panicked".into());
-            views.push(thread.join().map_err(bug)??);
+            views.push(thread.join().map_err(|_| PaperDefect::Panicked)??);
         }
         Ok(Finished { result, views })
     })

@@ -6,7 +6,7 @@
 //! `docs/building-blocks.md`.
 //!
 //! Who learns what: see [`leaks`]. **It protects little.** It is here so that the paper's tables
-//! can be measured again; the default engine is `lookup`.
+//! can be measured again; the default engine is `resident`.
 //!
 //! Encrypted columns lie on a grid of two decimals, coefficients on a grid of 1/128 while a
 //! gradient is computed. Published columns and the bias are factors that the data user knows, so
@@ -25,7 +25,7 @@ mod user;
 
 pub use capacity::{CapacityError, Limits, Plan};
 pub use clear::ClearPaper;
-pub use error::PaperError;
+pub use error::{PaperDefect, PaperError};
 pub use provider::{PaperProvider, ProviderKeys};
 pub use rows::{Column, PaperRows, RowsError, Shape};
 pub use user::{PaperLink, PaperRemote, PaperSource};

@@ -1,7 +1,7 @@
 //! The provider's role.
 
 use super::capacity::Plan;
-use super::error::PaperError;
+use super::error::{PaperDefect, PaperError};
 use super::rows::{PaperRows, Shape};
 use super::{dictionary, tag};
 use crate::blocks::{exchange_keys, exchange_rsa_to_paillier};
@@ -24,14 +24,13 @@ pub struct ProviderKeys {
 impl ProviderKeys {
     /// Makes both keys in the size that the shape asks for.
     pub fn generate<R: CryptoRng + ?Sized>(shape: &Shape, rng: &mut R) -> Result<Self, PaperError> {
-        let bug = |e: &dyn std::fmt::Display| PaperError::Bug(e.to_string());
         let rsa = match KeySize::from_bits(shape.key_bits) {
             Some(size) => RsaPrivateKey::generate(size, rng),
             None => RsaPrivateKey::generate_insecure_for_tests(shape.key_bits, rng),
         };
         Ok(Self {
             paillier: paillier_key(shape, rng)?,
-            rsa: rsa.map_err(|e| bug(&e))?,
+            rsa: rsa?,
         })
     }
 }
@@ -45,7 +44,7 @@ pub(super) fn paillier_key<R: CryptoRng + ?Sized>(
         Some(size) => PrivateKey::generate(size, rng),
         None => PrivateKey::generate_insecure_for_tests(shape.key_bits, rng),
     };
-    key.map_err(|e| PaperError::Bug(e.to_string()))
+    Ok(key.map_err(PaperDefect::from)?)
 }
 
 /// The peer's Paillier key, if it has the agreed length.
@@ -90,9 +89,7 @@ impl PaperProvider {
     ) -> Result<Self, PaperError> {
         let plan = Plan::new(&shape)?;
         if rows.columns() != shape.columns || rows.len() != shape.rows {
-            return Err(PaperError::Bug(
-                "the rows do not have the agreed shape".into(),
-            ));
+            return Err(PaperDefect::Rows.into());
         }
         // S1, S2
         channel.send(tag::PAILLIER_KEY, &keys.paillier.public().to_bytes())?;
@@ -245,8 +242,8 @@ impl PaperProvider {
     ) -> Result<Vec<Ciphertext>, PaperError> {
         let one = Natural::power_of_two(self.plan.quotient_bits + self.plan.denominator_bits);
         let row = |(at, denominator): (usize, &Natural)| {
-            let zero = || PaperError::Bug("a denominator is zero".into());
-            let (quotient, _) = one.div_rem(denominator).ok_or_else(zero)?;
+            let quotient = one.div_rem(denominator);
+            let (quotient, _) = quotient.ok_or(PaperDefect::ZeroDenominator)?;
             let slots = self
                 .cells(first + at)
                 .map(|x| Integer::from(&quotient * &x.into()));

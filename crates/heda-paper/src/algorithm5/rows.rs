@@ -107,6 +107,7 @@ impl Shape {
 
 /// Why rows were not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RowsError {
     /// Values, rows and columns do not multiply.
     #[error("{values} values do not fill {rows} rows of {columns} columns")]

@@ -2,7 +2,7 @@
 
 use super::capacity::Plan;
 use super::dictionary::Dictionary;
-use super::error::PaperError;
+use super::error::{PaperDefect, PaperError};
 use super::provider::{key_limit, paillier_key, read_paillier_key};
 use super::rows::Shape;
 use super::tag;
@@ -58,9 +58,7 @@ impl PaperRemote {
     ) -> Result<Self, PaperError> {
         let plan = Plan::new(&shape)?;
         if open.len() != shape.rows * shape.open().count() {
-            return Err(PaperError::Bug(
-                "the published columns do not fill the rows".into(),
-            ));
+            return Err(PaperDefect::Published.into());
         }
         // S1, S2
         let limit = key_limit(&shape);
@@ -208,7 +206,7 @@ impl PaperRemote {
         let row = |((known, exchanged), blinding): ((f64, Exchanged), &Natural)| {
             let (ciphertext, first_blinding) = exchanged.into_parts();
             let weight = shifted(known, plan.unblinding_bits).div_round(&first_blinding);
-            let weight = weight.ok_or_else(|| PaperError::Bug("a blinding is zero".into()))?;
+            let weight = weight.ok_or(PaperDefect::ZeroBlinding)?;
             let weight = Integer::from(&weight * blinding);
             let scaled = paillier.scale(&ciphertext, &weight, plan.weight_bits())?;
             let one = paillier.plaintext(blinding << plan.denominator_bits)?;
@@ -240,7 +238,7 @@ impl PaperRemote {
         let chunks = self.plan.chunks.len();
         let at = (class * self.shape.batches + batch) * chunks;
         let labels = self.labels.get(at..at + chunks);
-        let labels = labels.ok_or_else(|| PaperError::Bug("no such class or batch".into()))?;
+        let labels = labels.ok_or(PaperDefect::NoSuchBatch)?;
         let sum = |(chunk, labels): (usize, &Ciphertext)| {
             let rows = quotients.iter().skip(chunk).step_by(chunks);
             let terms: Vec<_> = rows.zip(blindings).collect();
@@ -428,7 +426,7 @@ impl GradientSource for PaperSource<'_> {
                 .iter_mut()
                 .map(|remote| scope.spawn(move || ask(remote)))
                 .collect();
-            let panicked = |_| Err(PaperError::Bug("a conversation panicked".into()));
+            let panicked = |_| Err(PaperDefect::Panicked.into());
             threads
                 .into_iter()
                 .map(|thread| thread.join().unwrap_or_else(panicked))

@@ -49,10 +49,11 @@ impl Operation for Plus {
 
     fn combine(
         key: &PublicKey,
-        a: &Ciphertext,
-        b: &Ciphertext,
-    ) -> Result<Ciphertext, PaillierError> {
-        key.add(a, b)
+        a: &[Ciphertext],
+        b: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, PaillierError> {
+        let pairs = a.iter().zip(b);
+        pairs.map(|(a, b)| key.add(a, b)).collect()
     }
 }
 

@@ -32,9 +32,10 @@
 //! ```
 
 use crate::blocks::InputBits;
-use crate::blocks::error::BlockError;
+use crate::blocks::error::{BlockError, Misuse};
 use crate::blocks::message::{
-    check_lengths, check_paillier, magnitudes, receive_paillier, send_inputs, tag,
+    check_lengths, check_paillier, check_same_length, magnitudes, receive_paillier, send_inputs,
+    tag,
 };
 use crate::integer::Integer;
 use crate::paillier::{Ciphertext, PrivateKey, PublicKey};
@@ -96,12 +97,23 @@ impl<'k> Bob<'k> {
 
     /// Step D2.
     pub fn vector(&self, channel: &mut Channel, b: &[Integer]) -> Result<Ciphertext, BlockError> {
-        check_count(b.len(), self.longest)?;
-        check_lengths(magnitudes(b), self.bits.bob)?;
+        self.check(b)?;
         let (key, count) = (self.key, b.len());
         let a = receive_paillier(channel, tag::DOT_PRODUCT, key, count, "dot product input")?;
+        self.combine(&a, b)
+    }
+
+    /// Step D2 with Alice's numbers that Bob has already: in training a column is sent once.
+    pub fn combine(&self, a: &[Ciphertext], b: &[Integer]) -> Result<Ciphertext, BlockError> {
+        self.check(b)?;
+        check_same_length(a.len(), b.len())?;
         let terms: Vec<(&Ciphertext, &Integer)> = a.iter().zip(b).collect();
-        Ok(key.linear_combination(&terms, self.bits.bob)?)
+        Ok(self.key.linear_combination(&terms, self.bits.bob)?)
+    }
+
+    fn check(&self, b: &[Integer]) -> Result<(), BlockError> {
+        check_count(b.len(), self.longest)?;
+        check_lengths(magnitudes(b), self.bits.bob)
     }
 
     /// Step D2 for one number.
@@ -113,9 +125,7 @@ impl<'k> Bob<'k> {
 fn check_count(found: usize, longest: usize) -> Result<(), BlockError> {
     match found <= longest {
         true => Ok(()),
-        false => Err(BlockError::Misuse(format!(
-            "a vector of {found} numbers where at most {longest} were announced"
-        ))),
+        false => Err(Misuse::Count { found, longest }.into()),
     }
 }
 
@@ -201,7 +211,8 @@ mod tests {
         let (mut channel, _other) = Channel::pair(std::time::Duration::from_millis(10));
         let alice = Alice::new(&ALICE, BITS, 1).unwrap();
         let too_many = alice.vector(&mut channel, &integers(&[1, 2]), &mut rng(0));
-        assert!(matches!(too_many, Err(BlockError::Misuse(_))));
+        let (found, longest) = (2, 1);
+        assert_eq!(too_many, Err(Misuse::Count { found, longest }.into()));
         assert_eq!(channel.total_traffic().bytes_sent, 0);
     }
 }

@@ -6,6 +6,7 @@ use heda_blocks::channel::ChannelError;
 
 /// Why a building block stopped.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum BlockError {
     /// The peer or the network failed.
     #[error(transparent)]
@@ -69,9 +70,55 @@ pub enum BlockError {
         /// Upper end.
         high: f64,
     },
-    /// A key or ciphertext given by the caller does not belong here.
-    #[error("the caller's ciphertexts and keys do not fit together: {0}")]
-    Misuse(String),
+    /// What the caller gave does not fit together.
+    #[error("the caller's numbers, ciphertexts and keys do not fit together: {0}")]
+    Misuse(#[from] Misuse),
+}
+
+/// How a building block was called wrongly.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Misuse {
+    /// A Paillier key or ciphertext that does not belong here.
+    #[error(transparent)]
+    Paillier(#[from] PaillierError),
+    /// An RSA key or ciphertext that does not belong here.
+    #[error(transparent)]
+    Rsa(#[from] RsaError),
+    /// A vector that is longer than announced.
+    #[error("a vector of {found} numbers where at most {longest} were announced; announce more")]
+    Count {
+        /// Its length.
+        found: usize,
+        /// What was announced.
+        longest: usize,
+    },
+    /// Vectors that do not belong together.
+    #[error("{alice} numbers of one party and {bob} of the other; there must be as many")]
+    Lengths {
+        /// Alice's.
+        alice: usize,
+        /// Bob's.
+        bob: usize,
+    },
+    /// A blinding that would hide nothing.
+    #[error(
+        "numbers of {lowest} to {highest} bits cannot be blinded with {blinding} bits; at least \
+         {least} are needed"
+    )]
+    Blinding {
+        /// Bits of the smallest number.
+        lowest: usize,
+        /// Bits of the largest number.
+        highest: usize,
+        /// Bits of the blinding.
+        blinding: usize,
+        /// Bits that would do.
+        least: usize,
+    },
+    /// One result was asked for where there is none.
+    #[error("a block was called for no number")]
+    Nothing,
 }
 
 impl BlockError {
@@ -88,12 +135,12 @@ impl BlockError {
 
 impl From<PaillierError> for BlockError {
     fn from(error: PaillierError) -> Self {
-        Self::Misuse(error.to_string())
+        Self::Misuse(error.into())
     }
 }
 
 impl From<RsaError> for BlockError {
     fn from(error: RsaError) -> Self {
-        Self::Misuse(error.to_string())
+        Self::Misuse(error.into())
     }
 }

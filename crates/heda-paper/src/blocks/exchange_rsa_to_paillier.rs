@@ -43,7 +43,7 @@
 //! # }
 //! ```
 
-use crate::blocks::error::BlockError;
+use crate::blocks::error::{BlockError, Misuse};
 use crate::blocks::message::{
     check_lengths, check_paillier, check_rsa, receive_paillier, receive_rsa, send_paillier,
     send_rsa, tag,
@@ -93,13 +93,12 @@ impl Terms {
 
     fn check(self, rsa: &RsaPublicKey, paillier: &PublicKey) -> Result<(), BlockError> {
         if self.blinding_bits <= SHORTEST_BLINDING || self.lowest_bits > self.highest_bits {
-            return Err(BlockError::Misuse(format!(
-                "numbers of {} to {} bits cannot be blinded with {} bits; at least {} are needed",
-                self.lowest_bits,
-                self.highest_bits,
-                self.blinding_bits,
-                SHORTEST_BLINDING + 1
-            )));
+            return Err(BlockError::Misuse(Misuse::Blinding {
+                lowest: self.lowest_bits,
+                highest: self.highest_bits,
+                blinding: self.blinding_bits,
+                least: SHORTEST_BLINDING + 1,
+            }));
         }
         check_rsa("exchange 1", rsa, self.highest_bits + self.blinding_bits)?;
         check_paillier(

@@ -1,6 +1,6 @@
 //! Vectors of ciphertexts on a channel, and the checks that all blocks share.
 
-use crate::blocks::error::BlockError;
+use crate::blocks::error::{BlockError, Misuse};
 use crate::hazmat_rsa::{RsaCiphertext, RsaPublicKey};
 use crate::integer::{Integer, Natural};
 use crate::paillier::{Ciphertext, Plaintext, PrivateKey, PublicKey};
@@ -134,6 +134,14 @@ pub(crate) fn check_lengths<'a>(
     Ok(())
 }
 
+/// That two vectors belong together.
+pub(crate) fn check_same_length(alice: usize, bob: usize) -> Result<(), BlockError> {
+    match alice == bob {
+        true => Ok(()),
+        false => Err(Misuse::Lengths { alice, bob }.into()),
+    }
+}
+
 pub(crate) fn magnitudes(numbers: &[Integer]) -> impl Iterator<Item = &Natural> {
     numbers.iter().map(Integer::magnitude)
 }
@@ -148,6 +156,5 @@ pub(crate) fn plaintexts(
 
 /// A vector of one as that one.
 pub(crate) fn only<T>(mut vector: Vec<T>) -> Result<T, BlockError> {
-    let one = vector.pop();
-    one.ok_or_else(|| BlockError::Misuse("a block returned nothing".into()))
+    Ok(vector.pop().ok_or(Misuse::Nothing)?)
 }

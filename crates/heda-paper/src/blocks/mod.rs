@@ -24,5 +24,5 @@ mod sum;
 #[cfg(test)]
 mod testing;
 
-pub use error::BlockError;
+pub use error::{BlockError, Misuse};
 pub use message::InputBits;

@@ -30,7 +30,9 @@
 
 use crate::blocks::InputBits;
 use crate::blocks::error::BlockError;
-use crate::blocks::message::{check_lengths, check_rsa, only, receive_rsa, send_rsa, tag};
+use crate::blocks::message::{
+    check_lengths, check_rsa, check_same_length, only, receive_rsa, send_rsa, tag,
+};
 use crate::hazmat_rsa::{RsaCiphertext, RsaPublicKey};
 use crate::integer::Natural;
 use heda_blocks::channel::Channel;
@@ -84,8 +86,18 @@ impl<'k> Bob<'k> {
     ) -> Result<Vec<RsaCiphertext>, BlockError> {
         let (key, count) = (self.key, b.len());
         let a = receive_rsa(channel, tag::MULTIPLICATION, key, count, "factors")?;
+        self.combine(&a, b)
+    }
+
+    /// Step M2 with Alice's numbers that Bob has already.
+    pub fn combine(
+        &self,
+        a: &[RsaCiphertext],
+        b: &[RsaCiphertext],
+    ) -> Result<Vec<RsaCiphertext>, BlockError> {
+        check_same_length(a.len(), b.len())?;
         let pairs = a.iter().zip(b);
-        pairs.map(|(a, b)| Ok(key.multiply(a, b)?)).collect()
+        pairs.map(|(a, b)| Ok(self.key.multiply(a, b)?)).collect()
     }
 
     /// Step M2 for one number.

@@ -39,7 +39,7 @@
 //! ```
 
 use crate::blocks::error::BlockError;
-use crate::blocks::message::{check_rsa, receive_rsa, send_rsa, tag};
+use crate::blocks::message::{check_rsa, check_same_length, receive_rsa, send_rsa, tag};
 use crate::hazmat_rsa::{RsaCiphertext, RsaPublicKey};
 use crate::integer::{Integer, Natural};
 use heda_blocks::channel::Channel;
@@ -271,13 +271,37 @@ impl<'k> Bob<'k> {
 
     /// Step P2.
     pub fn vector(&self, channel: &mut Channel, exponents: &[f64]) -> Result<Power, BlockError> {
-        let written = Exponents::new(self.grid, exponents)?;
-        let fraction_bits = DIGITS * exponents.len() * self.grid.fraction_bits();
-        let needed = fraction_bits + (written.spread() * LOG2_E).ceil() as usize + 1;
-        check_rsa("secure power function", self.key, needed)?;
+        let written = self.written(exponents)?;
         let count = FACTORS * exponents.len();
         let factors = receive_rsa(channel, tag::POWER, self.key, count, "factors")?;
-        let chosen = (0..exponents.len()).flat_map(|index| {
+        self.choose(&factors, &written)
+    }
+
+    /// Step P2 with Alice's factors that Bob has already: in training a column is sent once.
+    pub fn combine(
+        &self,
+        factors: &[RsaCiphertext],
+        exponents: &[f64],
+    ) -> Result<Power, BlockError> {
+        check_same_length(factors.len(), FACTORS * exponents.len())?;
+        self.choose(factors, &self.written(exponents)?)
+    }
+
+    /// The exponents in digits, if the power fits the key.
+    fn written(&self, exponents: &[f64]) -> Result<Exponents, BlockError> {
+        let written = Exponents::new(self.grid, exponents)?;
+        let needed = self.scale(&written) + (written.spread() * LOG2_E).ceil() as usize + 1;
+        check_rsa("secure power function", self.key, needed)?;
+        Ok(written)
+    }
+
+    /// s.
+    fn scale(&self, written: &Exponents) -> usize {
+        DIGITS * written.digits.len() * self.grid.fraction_bits()
+    }
+
+    fn choose(&self, factors: &[RsaCiphertext], written: &Exponents) -> Result<Power, BlockError> {
+        let chosen = (0..written.digits.len()).flat_map(|index| {
             written
                 .chosen(index)
                 .map(move |factor| FACTORS * index + factor)
@@ -285,11 +309,10 @@ impl<'k> Bob<'k> {
         let filling = self.filling(written.missing())?;
         let factors = chosen.map(|at| &factors[at]).chain(from_ref(&filling));
         let ciphertext = self.key.product(factors)?;
-        let offset = written.offset();
         Ok(Power {
             ciphertext,
-            offset,
-            fraction_bits,
+            offset: written.offset(),
+            fraction_bits: self.scale(written),
         })
     }
 

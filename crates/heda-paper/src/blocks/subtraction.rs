@@ -51,10 +51,10 @@ impl Operation for Minus {
 
     fn combine(
         key: &PublicKey,
-        a: &Ciphertext,
-        b: &Ciphertext,
-    ) -> Result<Ciphertext, PaillierError> {
-        key.subtract(a, b)
+        a: &[Ciphertext],
+        b: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, PaillierError> {
+        key.subtract_each(a, b)
     }
 }
 

@@ -4,7 +4,8 @@
 use crate::blocks::InputBits;
 use crate::blocks::error::BlockError;
 use crate::blocks::message::{
-    check_lengths, check_paillier, magnitudes, only, plaintexts, receive_paillier, send_inputs,
+    check_lengths, check_paillier, check_same_length, magnitudes, only, plaintexts,
+    receive_paillier, send_inputs,
 };
 use crate::integer::Integer;
 use crate::paillier::{Ciphertext, PaillierError, PrivateKey, PublicKey};
@@ -25,12 +26,12 @@ pub trait Operation: std::fmt::Debug {
     /// What is added to \[a\] for a number b in clear.
     fn addend(b: &Integer) -> Integer;
 
-    /// \[a\] and \[b\] combined.
+    /// \[a\] and \[b\] combined, number by number.
     fn combine(
         key: &PublicKey,
-        a: &Ciphertext,
-        b: &Ciphertext,
-    ) -> Result<Ciphertext, PaillierError>;
+        a: &[Ciphertext],
+        b: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, PaillierError>;
 }
 
 /// Holds the key and a.
@@ -114,11 +115,17 @@ impl<'k, O: Operation> Bob<'k, O> {
         channel: &mut Channel,
         b: &[Ciphertext],
     ) -> Result<Vec<Ciphertext>, BlockError> {
-        let a = self.receive(channel, b.len())?;
-        let pairs = a.iter().zip(b);
-        pairs
-            .map(|(a, b)| Ok(O::combine(self.key, a, b)?))
-            .collect()
+        self.combine(&self.receive(channel, b.len())?, b)
+    }
+
+    /// The same with Alice's numbers that Bob has already: in training a column is sent once.
+    pub fn combine(
+        &self,
+        a: &[Ciphertext],
+        b: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, BlockError> {
+        check_same_length(a.len(), b.len())?;
+        Ok(O::combine(self.key, a, b)?)
     }
 
     /// Step A2 or S2 under condition 1, for one number.

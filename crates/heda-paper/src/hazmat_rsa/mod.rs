@@ -47,6 +47,7 @@ use std::fmt;
 
 /// What is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RsaError {
     /// Two things of different keys were brought together.
     #[error("an RSA ciphertext of key {found} was used with key {expected}")]

@@ -20,6 +20,34 @@ impl PublicKey {
         self.add(x, &self.negate(y)?)
     }
 
+    /// Encrypts xᵢ − yᵢ for every pair, with one inversion for all of them.
+    pub fn subtract_each(
+        &self,
+        x: &[Ciphertext],
+        y: &[Ciphertext],
+    ) -> Result<Vec<Ciphertext>, PaillierError> {
+        self.check_all(x.iter().chain(y))?;
+        let (ring, mut work) = (self.ring(), self.ring().workspace());
+        // Products of all y before each; then the inverse of all of them, from which one y after the
+        // other is taken off again.
+        let mut before = Vec::with_capacity(y.len());
+        let mut product = ring.one().clone();
+        for y in y {
+            before.push(product.clone());
+            ring.multiply_assign(&mut product, &y.residue, &mut work);
+        }
+        let mut inverse = self.inverse(&product)?;
+        let mut differences = Vec::with_capacity(x.len());
+        for ((x, y), mut difference) in x.iter().zip(y).zip(before).rev() {
+            ring.multiply_assign(&mut difference, &inverse, &mut work);
+            ring.multiply_assign(&mut difference, &x.residue, &mut work);
+            ring.multiply_assign(&mut inverse, &y.residue, &mut work);
+            differences.push(self.ciphertext(difference));
+        }
+        differences.reverse();
+        Ok(differences)
+    }
+
     /// Encrypts −x.
     pub fn negate(&self, x: &Ciphertext) -> Result<Ciphertext, PaillierError> {
         self.check(x.fingerprint())?;

@@ -2,6 +2,7 @@
 
 /// A key that is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyError {
     /// The bytes end too early or go on too long.
     #[error("the key has {found} bytes where {expected} were expected; is the file whole?")]
@@ -51,6 +52,7 @@ pub enum KeyError {
 
 /// A ciphertext that is refused on reading.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CiphertextError {
     /// The bytes end too early or go on too long.
     #[error("the ciphertexts have {found} bytes where {expected} were expected")]
@@ -103,6 +105,7 @@ pub enum CiphertextError {
 
 /// A call that is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PaillierError {
     /// Two things of different keys were brought together.
     #[error("a ciphertext or plaintext of key {found} was used with key {expected}")]

@@ -7,12 +7,12 @@ use super::{
     Engine, GradientAsk, GradientQuestion, Implementation, Impossible, Joined, Limits, Part,
     ProviderEngine, ProviderRows, Terms, UserEngine,
 };
-use crate::error::{JobError, PeerProblem, ServeError};
+use crate::error::{BadJob, Defect, JobError, PeerProblem, ServeError};
 use crate::histogram::Histogram;
 use crate::message::{Command, Message};
 use crate::parallel::{Party, RemoteError, ask_all};
 use heda_blocks::channel::Channel;
-use heda_crypto::masking::Masks;
+use heda_crypto::masking::{MaskingError, Masks};
 use heda_crypto::random::Randomness;
 use heda_learn::gradient::Gradient;
 use heda_learn::loss::LossKind;
@@ -110,10 +110,10 @@ impl Implementation for Paper {
             shapes.push(shape(terms, party.part.rows)?);
         }
         let Some(first) = shapes.first() else {
-            return Err(JobError::Bug("a job without providers".into()));
+            return Err(BadJob::Roster(MaskingError::RosterSize(0)).into());
         };
         let own = PaperRemote::user_key(first, &mut randomness.fork("paper keys", 0)?);
-        let own = own.map_err(|e| JobError::Bug(e.to_string()))?;
+        let own = own.map_err(defect)?;
         let mut counting = ResidentUser::set_up(terms, parties, randomness)?;
         let remotes = counting.remotes.iter_mut();
         let mut starting: Vec<Starting<'_>> = remotes
@@ -125,7 +125,7 @@ impl Implementation for Paper {
             })
             .collect();
         let training = ask_all(&mut starting, |party| {
-            let begun = || RemoteError::Bug("a provider is set up twice".into());
+            let begun = || Defect::Repeated("a provider is set up");
             let (shape, open) = party.begin.take().ok_or_else(begun)?;
             let (own, randomness) = (own.clone(), party.remote.randomness.clone());
             let channel = party.channel();
@@ -267,6 +267,14 @@ impl ProviderEngine for PaperSide {
     }
 }
 
+/// A failure of the engine that no input and no peer can cause.
+fn defect(cause: PaperError) -> Defect {
+    Defect::Engine {
+        engine: Engine::Paper,
+        cause: cause.into(),
+    }
+}
+
 /// The peer's fault as such; everything else as it is.
 fn peer_problem(error: PaperError) -> Result<PeerProblem, PaperError> {
     match error {
@@ -286,7 +294,7 @@ impl From<PaperError> for RemoteError {
         match peer_problem(error) {
             Ok(problem) => Self::Peer(problem),
             Err(PaperError::Randomness(error)) => Self::Randomness(error),
-            Err(other) => Self::Bug(other.to_string()),
+            Err(other) => Self::Bug(defect(other)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a data user wants, apart from where the providers are.
 
-use crate::error::{BadJob, JobError};
+use crate::error::{BadJob, Defect, JobError};
 use crate::histogram::Histogram;
 use crate::proposal::{
     Engine, JobId, PROTOCOL_VERSION, Privacy, Proposal, Ranking, Spending, Split,
@@ -170,8 +170,7 @@ impl JobSpec {
             }
             (Choice::Auto(chooser), None) => {
                 let known = Known {
-                    ranking: score::Ranking::from_order(order.to_vec())
-                        .map_err(|e| JobError::Bug(e.to_string()))?,
+                    ranking: score::Ranking::from_order(order.to_vec()).map_err(Defect::Ranking)?,
                     features: &self.schema.features(),
                     rows,
                 };

@@ -414,12 +414,12 @@ fn engine_paper_runs_a_whole_job_and_agrees_with_lookup() {
         tolerance: 0.0,
         max_iterations: 3,
     };
-    let lookup = spec(&TWO, settings);
+    let plain = spec(&TWO, settings);
     let paper = JobSpec {
         engine: Engine::Paper,
-        ..lookup.clone()
+        ..plain.clone()
     };
-    let expected = run_with(&lookup, two_parts(), &mut Quiet, None).unwrap();
+    let expected = run_with(&plain, two_parts(), &mut Quiet, None).unwrap();
     let found = run_with(&paper, two_parts(), &mut Quiet, None).unwrap();
     assert_eq!(found.split, expected.split);
     let pairs = found.fits[0].beta.iter().zip(&expected.fits[0].beta);

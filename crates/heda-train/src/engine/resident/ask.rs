@@ -15,7 +15,7 @@ use super::{
     AHEAD_BLOCKS, count_shape, encoding, evaluate, lanes, next_batch, tag, training_shape,
 };
 use crate::engine::{GradientAsk, Impossible, Joined, Part, Terms, UserEngine};
-use crate::error::JobError;
+use crate::error::{Defect, JobError};
 use crate::histogram::Histogram;
 use crate::message::{Command, Message};
 use crate::parallel::{Party, RemoteError, ask_all};
@@ -359,8 +359,8 @@ impl UserEngine for ResidentUser {
         if self.private {
             beta.insert(0, 0.0);
         }
-        let weights = Weights::new(&beta, &self.encoding, shape.resolution)
-            .map_err(|e| JobError::Bug(e.to_string()))?;
+        let weights =
+            Weights::new(&beta, &self.encoding, shape.resolution).map_err(Defect::Coefficients)?;
         let command = Command::Gradient {
             iteration: ask.iteration,
             class: ask.class,
@@ -392,8 +392,8 @@ impl UserEngine for ResidentUser {
     /// which place of a table was read. The job looks at them when the conversation is over.
     fn histogram(&mut self, class: u32, beta: &[f64]) -> Result<Histogram, JobError> {
         let shape = &self.count_shape;
-        let weights = Weights::new(beta, &self.encoding, shape.resolution)
-            .map_err(|e| JobError::Bug(e.to_string()))?;
+        let weights =
+            Weights::new(beta, &self.encoding, shape.resolution).map_err(Defect::Coefficients)?;
         let parts = ask_all(&mut self.remotes, |remote| {
             remote.count(shape, &weights, class)
         })?;

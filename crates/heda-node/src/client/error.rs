@@ -1,0 +1,180 @@
+//! Why there is no session with a provider: who is at fault, and whether it may pass.
+
+use crate::identity::fingerprint::PeerFingerprint;
+use crate::identity::trust::{TlsSetupError, TrustError};
+use crate::wire::frame::FrameError;
+use crate::wire::greeting::GreetingError;
+use heda_blocks::stop::Stop;
+use heda_train::proposal::PROTOCOL_VERSION;
+use std::time::Duration;
+
+/// Why there is no session. Every case names the provider.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The address is not `host:port`.
+    #[error("{provider}: `{address}` is not an address of the form host:port")]
+    Address {
+        /// The provider's name in the job.
+        provider: String,
+        /// What the job says.
+        address: String,
+    },
+    /// Our own key, our trust, or the provider's kind of key cannot be used.
+    #[error("{provider}: {cause}")]
+    Setup {
+        /// The provider's name in the job.
+        provider: String,
+        /// What is wrong.
+        cause: Box<NoSetup>,
+    },
+    /// Nobody answers there.
+    #[error("{provider} cannot be reached at {address}: {cause}")]
+    Unreachable {
+        /// The provider's name in the job.
+        provider: String,
+        /// Its address.
+        address: String,
+        /// What happened instead.
+        cause: NoAnswer,
+    },
+    /// Somebody else answers there.
+    #[error("whoever answers at {address} is not {provider}: {cause}")]
+    NotThePeer {
+        /// The provider's name in the job.
+        provider: String,
+        /// Its address.
+        address: String,
+        /// What is wrong with its certificate.
+        cause: Box<BadCertificate>,
+    },
+    /// The provider does not know us, or our certificate is not valid there.
+    #[error(
+        "{provider} refused our certificate; its operator must allow {fingerprint}, and the \
+         certificate must be within its dates: {cause}"
+    )]
+    NotAllowed {
+        /// The provider's name in the job.
+        provider: String,
+        /// Our fingerprint.
+        fingerprint: PeerFingerprint,
+        /// What TLS said.
+        cause: std::io::Error,
+    },
+    /// Another version of the protocol.
+    #[error("{provider}: {cause}")]
+    Greeting {
+        /// The provider's name in the job.
+        provider: String,
+        /// Both versions.
+        cause: Box<NoGreeting>,
+    },
+    /// The provider says no, for a reason that does not pass.
+    #[error("{provider} refuses the session: {stop}")]
+    Refused {
+        /// The provider's name in the job.
+        provider: String,
+        /// Its code and its words.
+        stop: Stop,
+    },
+    /// The provider is busy or stopping.
+    #[error("{provider} takes no session now: {stop}")]
+    Busy {
+        /// The provider's name in the job.
+        provider: String,
+        /// Its code and its words.
+        stop: Stop,
+    },
+}
+
+impl ConnectError {
+    /// Whether another try later may succeed without anyone changing a configuration.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Busy { .. })
+    }
+
+    /// The name of the provider.
+    pub fn provider(&self) -> &str {
+        match self {
+            Self::Address { provider, .. }
+            | Self::Setup { provider, .. }
+            | Self::Unreachable { provider, .. }
+            | Self::NotThePeer { provider, .. }
+            | Self::NotAllowed { provider, .. }
+            | Self::Greeting { provider, .. }
+            | Self::Refused { provider, .. }
+            | Self::Busy { provider, .. } => provider,
+        }
+    }
+}
+
+/// What stands in the way of a handshake, or of knowing whom it was with.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoSetup {
+    /// The job's way of recognising the provider does not serve.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// Our own key or certificate does not serve.
+    #[error(transparent)]
+    Tls(#[from] TlsSetupError),
+    /// Identities are Ed25519 keys.
+    #[error("its key is not an Ed25519 key; its operator makes one with `heda init`")]
+    OtherKey,
+}
+
+/// What happened where an answer was due. All of it may pass.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoAnswer {
+    /// Nothing.
+    #[error("no answer within {0:?}")]
+    Silence(Duration),
+    /// The system or the network failed.
+    #[error(transparent)]
+    System(std::io::Error),
+    /// What arrived is not what was sent.
+    #[error("the handshake was damaged on the way: {0}")]
+    Damaged(std::io::Error),
+    /// The connection ended in good order.
+    #[error("it ended the connection")]
+    Ended,
+    /// The connection ended in the middle of a frame, or was silent in it.
+    #[error("it stopped in the middle of its greeting")]
+    CutOff,
+}
+
+/// Why a greeting was none of ours.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoGreeting {
+    /// It is there and does not fit.
+    #[error(transparent)]
+    Greeting(#[from] GreetingError),
+    /// It is no frame.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The provider knows no protocol of this name.
+    #[error(
+        "it speaks protocol version 1 (heda 0.1) or none of ours, this program speaks version \
+         {PROTOCOL_VERSION}; the provider must update"
+    )]
+    OtherProtocol,
+    /// The provider says so.
+    #[error("{0}")]
+    Told(Stop),
+}
+
+/// What is wrong with a certificate, in words for people.
+#[derive(Debug, thiserror::Error)]
+pub struct BadCertificate(pub(super) rustls::CertificateError);
+
+impl std::fmt::Display for BadCertificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            // What our own verifier said.
+            rustls::CertificateError::Other(other) => other.0.fmt(f),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
