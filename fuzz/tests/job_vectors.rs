@@ -76,6 +76,9 @@ impl Change {
     }
 }
 
+/// Changes of every message.
+const CHANGES: [Change; 4] = [Change::Tag, Change::Shorter, Change::Longer, Change::Stop];
+
 /// Changes of the proposal, which is JSON in every version.
 const PROPOSALS: [(&str, &str); 6] = [
     ("\"version\":", "\"version\":9"),
@@ -131,8 +134,7 @@ fn refusals(play: &Play) -> Vec<Refusal> {
     let mut cases = Vec::new();
     for to in [Party::Provider, Party::DataUser] {
         for number in 0..messages_to(play, to).len() {
-            let changes = [Change::Tag, Change::Shorter, Change::Longer, Change::Stop];
-            cases.extend(changes.map(|change| (to, number, change)));
+            cases.extend(CHANGES.map(|change| (to, number, change)));
         }
     }
     let text = |(from, to): (&str, &str)| Change::Text(from.into(), to.into());
@@ -147,8 +149,80 @@ fn refusals(play: &Play) -> Vec<Refusal> {
     cases.into_iter().map(refusal).collect()
 }
 
-/// Compares a job of an engine with its file; `wrong` are the wrong messages to be tried.
-fn compare(engine: Engine, wrong: fn(&Play) -> Vec<Refusal>, expected: usize) {
+/// A step of a protocol: its name in the documents, and the tags of its messages by who hears them.
+type Step = (&'static str, Party, &'static [u8]);
+
+/// The job up to its training, from `docs/protocols.md`: this one is ranked by all and publishes.
+const BEGIN: [Step; 6] = [
+    ("J1 proposal", Party::Provider, &[0x01]),
+    ("J2 acceptance", Party::DataUser, &[0x02]),
+    ("J3 announcements", Party::Provider, &[0x03]),
+    ("J4 scores", Party::DataUser, &[0x04]),
+    ("J5 split", Party::Provider, &[0x05]),
+    ("J6 charge and release", Party::DataUser, &[0x06, 0x07]),
+];
+/// J7 and J8 of engine `resident`, from `docs/resident.md`; engine `paper` counts with it.
+const SETUP: [Step; 3] = [
+    ("S first", Party::Provider, &[0x30]),
+    ("S second", Party::DataUser, &[0x30]),
+    ("S third", Party::Provider, &[0x30]),
+];
+/// J9: one gradient.
+const GRADIENT: [Step; 6] = [
+    ("command, requests", Party::Provider, &[0x20, 0x31]),
+    ("R1, R2", Party::DataUser, &[0x32]),
+    ("R3", Party::Provider, &[0x33]),
+    ("R4", Party::DataUser, &[0x34]),
+    ("R5", Party::Provider, &[0x35]),
+    ("R6", Party::DataUser, &[0x36, 0x37]),
+];
+/// J10: one evaluation.
+const EVALUATION: [Step; 8] = [
+    ("command, requests", Party::Provider, &[0x20, 0x31]),
+    ("E1", Party::DataUser, &[0x32]),
+    ("E2 question", Party::Provider, &[0x33]),
+    ("E2 symbols", Party::DataUser, &[0x34]),
+    ("E3 question", Party::Provider, &[0x33]),
+    ("E3 symbols", Party::DataUser, &[0x34]),
+    ("E4 choices", Party::Provider, &[0x35]),
+    ("E4 counts", Party::DataUser, &[0x36]),
+];
+/// J7 and J8 of engine `paper`, from `docs/building-blocks.md`.
+const PAPER_SETUP: [Step; 3] = [
+    ("S1 keys", Party::DataUser, &[0x50, 0x51]),
+    ("S2 key", Party::Provider, &[0x52]),
+    ("S3 dictionary, S4 labels", Party::DataUser, &[0x53, 0x54]),
+];
+/// J9 of engine `paper`: exchange 1, division, exchange 2.
+const PAPER_GRADIENT: [Step; 6] = [
+    ("command, blinded products", Party::Provider, &[0x20, 0x45]),
+    ("exchanged", Party::DataUser, &[0x46]),
+    ("denominators", Party::Provider, &[0x56]),
+    ("quotients", Party::DataUser, &[0x57]),
+    ("masked sum", Party::Provider, &[0x47]),
+    ("sum under the other key", Party::DataUser, &[0x48]),
+];
+const FINISH: Step = ("J11 finish", Party::Provider, &[0x20]);
+
+/// The steps of the recorded job, which has one gradient and one evaluation.
+fn steps(engine: Engine) -> Vec<Step> {
+    let (setup, gradient) = match engine {
+        Engine::Paper => ([&SETUP[..], &PAPER_SETUP].concat(), &PAPER_GRADIENT[..]),
+        _ => (SETUP.to_vec(), &GRADIENT[..]),
+    };
+    [&BEGIN[..], &setup, gradient, &EVALUATION, &[FINISH]].concat()
+}
+
+/// The tags that a party hears, by the protocol.
+fn expected_tags(engine: Engine, by: Party) -> Vec<u8> {
+    let steps = steps(engine).into_iter();
+    let heard = steps.filter(|(_, to, _)| *to == by);
+    heard.flat_map(|(_, _, tags)| tags).copied().collect()
+}
+
+/// Compares a job of an engine with its file; `wrong` are the wrong messages to be tried, so many in
+/// all and so many for each message.
+fn compare(engine: Engine, wrong: fn(&Play) -> Vec<Refusal>, (in_all, each): (usize, usize)) {
     let play = Play::record(engine);
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("vectors");
     let path = folder.join(format!("job_{engine}.json"));
@@ -184,16 +258,24 @@ fn compare(engine: Engine, wrong: fn(&Play) -> Vec<Refusal>, expected: usize) {
             "{to:?}, message {number}: {change:?}"
         );
     }
-    assert_eq!(vectors.messages.len() + vectors.refusals.len(), expected);
+    for by in [Party::Provider, Party::DataUser] {
+        let heard = vectors.messages.iter().filter(|message| message.to == by);
+        let heard: Vec<u8> = heard.map(|message| message.tag).collect();
+        assert_eq!(heard, expected_tags(engine, by), "{engine}: {by:?}");
+    }
+    assert_eq!(
+        vectors.refusals.len(),
+        in_all + each * vectors.messages.len()
+    );
 }
 
 #[test]
 fn every_message_of_engine_resident_is_that_of_the_file() {
-    compare(Engine::Resident, refusals, 146);
+    compare(Engine::Resident, refusals, (PROPOSALS.len(), CHANGES.len()));
 }
 
 /// Wrong messages to this engine would each need new keys of real length.
 #[test]
 fn every_message_of_engine_paper_is_that_of_the_file() {
-    compare(Engine::Paper, |_| Vec::new(), 32);
+    compare(Engine::Paper, |_| Vec::new(), (0, 0));
 }

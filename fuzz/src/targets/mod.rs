@@ -40,17 +40,28 @@ macro_rules! targets {
 }
 
 targets! {
+    answer => node::answer, [
+        "heda-node Answer::in_folder",
+        "heda-node Answer::load",
+        "heda-node config::read_text",
+    ];
     channel => channel::messages, [];
     charge => node::charge_json, ["heda-node report::budget"];
     checkpoint => node::checkpoint, [
         "heda-node StateFile::resume",
         "heda-node files::read_bounded",
+        "heda-node state::read",
+    ];
+    columns => text::columns_in_memory, [
+        "heda-learn TableReader::read_columns",
+        "heda-learn infer::propose_columns",
     ];
     csv => text::csv, [
         "heda-learn CsvFormat::complete",
         "heda-learn CsvSource::open",
         "heda-learn TableReader::read_csv",
         "heda-learn TableReader::read_rows_csv",
+        "heda-learn csv::head",
     ];
     csv_proposal => text::csv_proposal, ["heda-learn infer::propose_csv"];
     delta => values::delta, ["heda-dp Delta::from_str"];
@@ -64,16 +75,23 @@ targets! {
         "heda-node dates::validity",
         "heda-node identity::load_certificates",
     ];
-    identity_key => node::identity_key, ["heda-node Identity::load"];
+    identity_key => node::identity_key, ["heda-node Identity::load", "heda-node identity::load_key"];
     invitation => node::invitation, [
-        "heda-node Answer::load",
         "heda-node Invitation::load",
         "heda-node config::read_text",
     ];
     iota => values::iota, ["heda-learn Iota::from_str"];
     job_file => node::job_file, ["heda-node JobConfig::load", "heda-node JobConfig::load_with"];
     job_name => values::job_name, ["heda-train JobId::from_str", "heda-train codec::unhex"];
+    anchor => node::anchor, [
+        "heda-node Anchor::read",
+        "heda-node Ledger::open",
+        "heda-node LedgerReader::open",
+        "heda-node anchor::newest",
+        "heda-node open::open_file",
+    ];
     ledger => node::ledger, [
+        "heda-node LedgerReader::open",
         "heda-node report::budget",
         "heda-node chain::verify",
         "heda-node chain::beginning",
@@ -114,7 +132,11 @@ targets! {
         "heda-learn raw::offset_of",
         "heda-learn raw::parse",
     ];
-    schema_file => text::schema_file, ["heda-learn Schema::read", "heda-learn raw::read"];
+    schema_file => text::schema_file, [
+        "heda-learn Schema::read",
+        "heda-learn Schema::read_with_text",
+        "heda-learn raw::read",
+    ];
     job_chosen_to_user => job::chosen_user, ["heda-train DataUser::chosen_by"];
     job_paper_to_provider => job::paper_provider, ["heda-paper provider::read_paillier_key"];
     job_paper_to_user => job::paper_user, ["heda-paper Dictionary::decode"];

@@ -66,16 +66,25 @@ pub(super) fn job_file() -> Target {
     })
 }
 
-/// An invitation with a schema in it, and an answer.
+/// An invitation, with a schema in it.
 pub(super) fn invitation() -> Target {
+    let file = InFile::named("invitation.toml");
+    Target::new(Vec::new(), move |input| {
+        Verdict::from(Invitation::load(file.put(input)))
+    })
+}
+
+/// A provider's answer, by itself and in the folder that a data user collects them in.
+pub(super) fn answer() -> Target {
     let file = InFile::named("x.answer.toml");
     Target::new(Vec::new(), move |input| {
-        let path = file.put(input);
-        let _ = path.parent().map(Answer::in_folder);
-        match Answer::load(path) {
-            Ok(answer) => Verdict::from(Ok::<_, ()>(answer)),
-            Err(_) => Verdict::from(Invitation::load(path)),
+        let read = Answer::load(file.put(input));
+        let found = Answer::in_folder(file.folder());
+        match (&read, &found) {
+            (Ok(answer), Ok(found)) => assert_eq!(found, std::slice::from_ref(answer)),
+            (read, found) => assert!(read.is_err() && found.is_err()),
         }
+        Verdict::from(read)
     })
 }
 
@@ -202,7 +211,7 @@ fn written_ledger() -> [Vec<u8>; 2] {
     [copy, place.anchor].map(|path| std::fs::read(path).expect("just written"))
 }
 
-/// Rows of the ledger, as reports read them; then the file as the daemon opens it.
+/// Rows of the ledger, as reports read them.
 pub(super) fn ledger() -> Target {
     let file = InFile::named("ledger.sqlite");
     let total = "1".parse().ok();
@@ -219,4 +228,26 @@ pub(super) fn ledger() -> Target {
         Verdict::from(read)
     };
     Target::new(vec![seed], decode).short_run(500)
+}
+
+/// The ledger's anchor, beside a ledger that is sound; then the ledger as the daemon opens it. An
+/// anchor that was changed must not pass for the ledger's own.
+pub(super) fn anchor() -> Target {
+    let file = InFile::named("ledger.anchor");
+    let [ledger, seed] = written_ledger();
+    let place = ledger_place(file.folder());
+    let whole = seed.clone();
+    let decode = move |input: &[u8]| {
+        std::fs::write(&place.ledger, &ledger).expect("room for temporary files");
+        file.put(input);
+        let read = LedgerReader::open(&place).map(drop);
+        let opened = Ledger::open(&place, Arc::new(SystemClock)).map(drop);
+        assert_eq!(read.is_ok(), opened.is_ok(), "{read:?}, {opened:?}");
+        let a_line_is_left = whole
+            .chunks(whole.len() / 2)
+            .any(|line| input.chunks(line.len()).any(|found| found == line));
+        assert!(a_line_is_left || opened.is_err(), "an anchor of nobody");
+        Verdict::from(opened)
+    };
+    Target::new(vec![seed], decode).short_run(200)
 }

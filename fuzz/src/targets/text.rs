@@ -5,7 +5,7 @@ use crate::driver::{Target, Verdict};
 use heda_learn::infer;
 use heda_learn::model::Model;
 use heda_learn::schema::Schema;
-use heda_learn::table::{ReadLimits, TableReader};
+use heda_learn::table::{Columns, ReadLimits, TableReader, Values};
 
 /// What the tables of the corpus are read by.
 const SCHEMA: &str = include_str!("../../corpus/schema/patients.toml");
@@ -89,6 +89,39 @@ pub(super) fn csv() -> Target {
 pub(super) fn csv_proposal() -> Target {
     Target::new(Vec::new(), |input| {
         Verdict::from(infer::propose_csv(input, "rows", None))
+    })
+}
+
+/// Columns in memory from a text with a column a line; those of numbers begin with `#`.
+fn columns(text: &str) -> Columns {
+    text.lines().fold(Columns::new(), |columns, line| {
+        let mut cells = line.split(',');
+        let name = cells.next().unwrap_or_default();
+        let values = match name.strip_prefix('#') {
+            Some(_) => {
+                Values::Numbers(cells.map(|cell| cell.parse().unwrap_or(f64::NAN)).collect())
+            }
+            None => {
+                let present = |cell: &str| (!cell.is_empty()).then(|| cell.to_owned());
+                Values::Texts(cells.map(present).collect())
+            }
+        };
+        columns.with(name.trim_start_matches('#'), values)
+    })
+}
+
+/// Columns of another program: read by a schema, and a proposal for one.
+pub(super) fn columns_in_memory() -> Target {
+    let schema = patients();
+    of_text(move |text| {
+        let columns = columns(text);
+        let _ = infer::propose_columns(&columns, "rows", None);
+        let read = TableReader::new(&schema).read_columns(&columns, "rows");
+        if let Ok((data, _)) = &read {
+            let mut values = data.values().iter();
+            assert!(values.all(|value| (0.0..=1.0).contains(value)));
+        }
+        Verdict::from(read)
     })
 }
 

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 const BYTES: [&str; 7] = [
     "&[u8]", "&Vec<u8>", "Vec<u8>", "Bytes", "File", "implRead", "R",
 ];
-/// Types that hold text or say where a file is.
-const TEXT: [&str; 3] = ["&str", "&Path", "&std::path::Path"];
+/// Types that hold text or say where files are.
+const TEXT: [&str; 4] = ["&str", "&Path", "&std::path::Path", "&LedgerPlace"];
 /// What readers of text and files are called: so, or so with `_` and more behind it.
 const READERS: [&str; 10] = [
     "decode",
@@ -40,6 +40,18 @@ const PARSERS: [&str; 8] = [
     "toml::from_",
 ];
 
+/// How the calls end that bring the content of a file or a folder.
+const SOURCES: [&str; 8] = [
+    ".read_to_end",
+    ".read_to_string",
+    "Connection::open_with_flags",
+    "File::open",
+    "fs::read",
+    "fs::read_dir",
+    "fs::read_to_string",
+    "read_bounded",
+];
+
 /// Every function of the crates that decodes, as `crate Type::name` or `crate module::name`.
 pub fn decoders() -> Result<BTreeSet<String>, String> {
     let mut found = BTreeSet::new();
@@ -57,13 +69,9 @@ pub fn decoders() -> Result<BTreeSet<String>, String> {
 }
 
 /// The crate and the last name of the module of a source file; none for what is not linked into
-/// programs, none for experiments, which read what scripts of this repository wrote for them, and none
-/// for the command line, which reads what its own user types.
+/// programs.
 fn module_of(path: &str) -> Option<(&str, &str)> {
     let (name, inner) = path.strip_prefix("crates/")?.split_once("/src/")?;
-    if ["heda-experiments", "heda-cli"].contains(&name) {
-        return None;
-    }
     let module = inner.trim_end_matches(".rs").trim_end_matches("/mod");
     let module = module.rsplit('/').next()?;
     (!module.ends_with("tests") && module != "testing").then_some((name, module))
@@ -73,7 +81,7 @@ fn module_of(path: &str) -> Option<(&str, &str)> {
 /// - others can call it, it takes bytes or something to read them from, and is not called like a
 ///   writer, or
 /// - others can call it, it takes text or a path, and is called like a reader, or
-/// - it calls a parser.
+/// - it calls a parser, or something that brings the content of a file or a folder.
 fn decodes(function: &Function) -> bool {
     let Function {
         name,
@@ -82,10 +90,6 @@ fn decodes(function: &Function) -> bool {
         gives,
         calls,
     } = function;
-    // Columns that are in memory already are nobody's bytes.
-    if takes.iter().any(|kind| kind == "&Columns") {
-        return false;
-    }
     let may_fail = ["Result<", "io::Result<", "Option<"]
         .iter()
         .any(|kind| gives.starts_with(kind));
@@ -98,9 +102,13 @@ fn decodes(function: &Function) -> bool {
         };
         words.iter().any(begins)
     };
-    let parses = calls
-        .iter()
-        .any(|call| PARSERS.iter().any(|parser| call.starts_with(parser)));
+    let parses = calls.iter().any(|call| {
+        let reads = |end: &&str| match call.strip_suffix(end) {
+            Some(before) => before.is_empty() || before.ends_with(':'),
+            None => false,
+        };
+        PARSERS.iter().any(|parser| call.starts_with(parser)) || SOURCES.iter().any(reads)
+    });
     let array = function.takes.iter().any(|taken| taken.starts_with("[u8;"));
     let of_bytes = (takes(&BYTES) || array) && !called_like(&WRITERS);
     let of_text = takes(&TEXT) && called_like(&READERS);
@@ -126,6 +134,15 @@ mod tests {
         assert!(found(
             "fn f(&self) -> Result<u8, E> { serde_json::from_slice(x) }"
         ));
+        assert!(found(
+            "fn f(&self) -> io::Result<u8> { files::read_bounded(&self.0, 9) }"
+        ));
+        assert!(found(
+            "fn f() -> Result<u8, E> { for e in std::fs::read_dir(folder)? { g(e) } }"
+        ));
+        assert!(!found(
+            "fn f() -> Result<u8, E> { unread_bounded(folder)? }"
+        ));
         assert!(!found(
             "fn helper(bytes: &[u8], n: usize) -> Result<u8, E> { x }"
         ));
@@ -138,10 +155,17 @@ mod tests {
     #[test]
     fn known_decoders_are_found() {
         let found = decoders().unwrap();
-        assert!(found.contains("heda-learn Schema::parse"), "{found:#?}");
-        assert!(
-            found.contains("heda-crypto MaskSetup::finish"),
-            "{found:#?}"
-        );
+        for known in [
+            "heda-cli know::run",
+            "heda-crypto MaskSetup::finish",
+            "heda-experiments Sheet::open",
+            "heda-learn Schema::parse",
+            "heda-node Anchor::read",
+            "heda-node Answer::in_folder",
+            "heda-node Ledger::open",
+            "heda-node LedgerReader::open",
+        ] {
+            assert!(found.contains(known), "{known} in {found:#?}");
+        }
     }
 }

@@ -85,9 +85,9 @@ mod tests {
 
     #[test]
     fn modules_of_tests_are_left_out() {
-        assert!(is_module("lib.rs") && is_module("lattice/mod.rs"));
+        assert!(is_module("lib.rs") && is_module("transfer/mod.rs"));
         assert!(
-            !is_module("lattice/tests.rs")
+            !is_module("transfer/tests.rs")
                 && !is_module("tests/rows.rs")
                 && !is_module("view_tests.rs")
         );
