@@ -1,8 +1,12 @@
 //! What a job will cost on this machine, before it runs.
 //!
 //! Nothing is modelled that can be measured: the job's own protocol runs on random rows of the
-//! job's shape. A first short training warms the machine up; the second one is timed and counted:
-//! what its training phase takes belongs to the iterations, the rest to setup and evaluation.
+//! job's shape. A first short training warms the machine up; the next ones are timed and counted:
+//! what their training phase takes belongs to the iterations, the rest to setup and evaluation.
+//!
+//! A job with more rows than are measured is a longer row of the same blocks. It is measured with two
+//! numbers of rows; bytes, round trips and memory then follow a straight line through both, and
+//! time, most of which is work on rows, is in proportion.
 
 use crate::failure::{Failure, Kind};
 use crate::simulation::job_failure;
@@ -18,14 +22,21 @@ use heda_train::job::{Choice, IotaChooser, JobSpec, Known, NoIota, Quiet};
 use heda_train::local::{self, LocalRun, Parts};
 use heda_train::proposal::{Engine, Ranking, Spending};
 use rand_core::Rng;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Rows are scaled down to this many for a plan; cost grows linearly beyond one block.
-pub const PLANNED_ROWS: usize = 65_536;
+/// Rows that a choice of ι is measured with: it compares, and need not be exact.
+const COMPARED_ROWS: usize = 65_536;
+/// Training rows of each provider that a plan is measured with: four blocks of engine `resident`, so
+/// that two of them are on their way while others wait, as in a job of any length.
+const PLANNED_PROVIDER_ROWS: usize = 4 << 15;
 /// Iterations of the training that warms up and of the measured one, for each engine.
 const RESIDENT_ITERATIONS: (u32, u32) = (2, 10);
 const PAPER_ITERATIONS: (u32, u32) = (1, 3);
+/// With so many rows an iteration is long enough to need few of them.
+const MANY_ROWS: usize = 200_000;
+const ITERATIONS_OF_MANY: (u32, u32) = (1, 4);
 
 /// The phase that iterations belong to.
 const TRAINING: &str = "train";
@@ -43,6 +54,14 @@ pub struct Shape<'a> {
     pub rows: &'a [usize],
     /// Measure with at most so many rows, and extrapolate.
     pub most_rows: usize,
+    /// How often to measure.
+    pub repeats: u32,
+}
+
+/// Rows that a plan is measured with at most.
+pub fn planned_rows(providers: usize, holdout_permille: u32) -> usize {
+    let trained = 1000 - holdout_permille.min(999) as usize;
+    providers * PLANNED_PROVIDER_ROWS * 1000 / trained
 }
 
 /// What stays the same and what comes with every iteration.
@@ -74,35 +93,52 @@ impl Cost {
             each: self.each * by,
         }
     }
+
+    /// Both numbers by a rule for one.
+    fn combined(self, other: Self, rule: impl Fn(f64, f64) -> f64) -> Self {
+        Self {
+            fixed: rule(self.fixed, other.fixed),
+            each: rule(self.each, other.each),
+        }
+    }
 }
 
 /// What a job costs.
 #[derive(Debug, Clone, Copy)]
 pub struct Costs {
-    /// Time.
+    /// Time, in the mean of all measurements.
     pub seconds: Cost,
+    /// How far the measurements were from their mean, as a share of it.
+    pub spread: f64,
     /// Bytes to all providers.
     pub sent: Cost,
     /// Bytes from all providers.
     pub received: Cost,
     /// Round trips with all providers together.
     pub round_trips: Cost,
+    /// Most memory of this process, all parties and their rows together, where the system tells.
+    pub peak_memory: Option<u64>,
     /// Rows that it was measured with.
     pub measured_rows: usize,
 }
 
-/// Measures a job by two short runs.
+/// One run that was watched.
+struct Observed {
+    rows: usize,
+    seconds: Cost,
+    sent: Cost,
+    received: Cost,
+    round_trips: Cost,
+    memory: Option<u64>,
+}
+
+/// Measures a job by short runs.
 ///
 /// # Errors
 /// If the job cannot be run as asked.
 pub fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
     let total: usize = shape.rows.iter().sum();
-    let scale = (total as f64 / shape.most_rows as f64).max(1.0);
-    let rows: Vec<usize> = shape
-        .rows
-        .iter()
-        .map(|rows| (*rows as f64 / scale) as usize)
-        .collect();
+    let share = (shape.most_rows as f64 / total as f64).min(1.0);
     let plan = shape.spec.privacy.map(|privacy| {
         let width = shape.spec.schema.width() + 1;
         privacy.plan(width).map_err(Failure::input)
@@ -110,13 +146,50 @@ pub fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
     let (few, many) = match (shape.spec.engine, plan.transpose()?) {
         // A private job has as many gradients as its plan says.
         (_, Some(plan)) => (plan.gradients(), plan.gradients()),
+        (Engine::Resident, None) if total > MANY_ROWS => ITERATIONS_OF_MANY,
         (Engine::Resident, None) => RESIDENT_ITERATIONS,
         (Engine::Paper, None) => PAPER_ITERATIONS,
     };
-    run(shape, &rows, few)?;
-    let (run, seconds) = run(shape, &rows, many)?;
+    // The peak of a process never falls: what needs less comes first.
+    let smaller = match share < 1.0 {
+        true => observe(shape, share / 2.0, many)?,
+        false => observe(shape, 1.0, few)?,
+    };
+    let mut runs = vec![observe(shape, share, many)?];
+    for _ in 1..shape.repeats {
+        runs.push(observe(shape, share, many)?);
+    }
+    let count = runs.len() as f64;
+    let seconds = runs.iter().map(|run| run.seconds);
+    let seconds = seconds.reduce(|a, b| a.combined(b, |a, b| a + b));
+    let seconds = seconds.unwrap_or(smaller.seconds).scaled(1.0 / count);
+    let apart = runs.iter().map(|run| {
+        let (found, mean) = (run.seconds.of(many), seconds.of(many));
+        (found / mean - 1.0).abs()
+    });
+    let larger = &runs[runs.len() - 1];
+    let beyond = (total - larger.rows) as f64 / (larger.rows - smaller.rows).max(1) as f64;
+    let on_a_line = |from: f64, to: f64| to + (to - from) * beyond;
+    let line = |value: fn(&Observed) -> Cost| value(&smaller).combined(value(larger), on_a_line);
+    let memory = smaller.memory.zip(larger.memory);
+    Ok(Costs {
+        seconds: seconds.scaled(total as f64 / larger.rows as f64),
+        spread: apart.fold(0.0, f64::max),
+        sent: line(|run| run.sent),
+        received: line(|run| run.received),
+        round_trips: line(|run| run.round_trips),
+        peak_memory: memory.map(|(from, to)| on_a_line(from as f64, to as f64) as u64),
+        measured_rows: larger.rows,
+    })
+}
+
+/// Watches a run with a share of the rows.
+fn observe(shape: &Shape<'_>, share: f64, iterations: u32) -> Result<Observed, Failure> {
+    let rows = shape.rows.iter();
+    let rows: Vec<usize> = rows.map(|rows| (*rows as f64 * share) as usize).collect();
+    let (run, seconds) = run(shape, &rows, iterations)?;
     // Every model is trained for so many iterations.
-    let iterations = many * shape.spec.positives.len() as u32;
+    let iterations = iterations * shape.spec.positives.len() as u32;
     let phases = run.outcome.phases.iter();
     let training = phases.filter(|phase| phase.phase == TRAINING);
     let training = training.map(|phase| phase.took.as_secs_f64()).sum();
@@ -130,13 +203,61 @@ pub fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
         }
         Cost::measured(whole as f64, training as f64, iterations)
     };
-    Ok(Costs {
-        seconds: Cost::measured(seconds, training, iterations).scaled(scale),
-        sent: count(|traffic| traffic.bytes_sent).scaled(scale),
-        received: count(|traffic| traffic.bytes_received).scaled(scale),
+    Ok(Observed {
+        rows: rows.iter().sum(),
+        seconds: Cost::measured(seconds, training, iterations),
+        sent: count(|traffic| traffic.bytes_sent),
+        received: count(|traffic| traffic.bytes_received),
         round_trips: count(|traffic| traffic.round_trips),
-        measured_rows: rows.iter().sum(),
+        memory: peak_memory(),
     })
+}
+
+/// What a whole job took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Took {
+    /// Time.
+    pub seconds: f64,
+    /// Bytes to all providers.
+    pub sent: u64,
+    /// Bytes from all providers.
+    pub received: u64,
+    /// Round trips with all providers together.
+    pub round_trips: u64,
+    /// Most memory of this process so far, where the system tells.
+    pub peak_memory: Option<u64>,
+}
+
+/// Runs the whole job on random rows, all iterations of it: what a plan is compared with.
+///
+/// # Errors
+/// If the job cannot be run as asked.
+pub fn run_whole(shape: &Shape<'_>) -> Result<Took, Failure> {
+    let iterations = shape.spec.settings.max_iterations;
+    let (run, seconds) = run(shape, shape.rows, iterations)?;
+    let providers = run.outcome.providers.iter();
+    let traffic = providers.flat_map(|provider| &provider.traffic);
+    let mut took = Took {
+        seconds,
+        sent: 0,
+        received: 0,
+        round_trips: 0,
+        peak_memory: peak_memory(),
+    };
+    for (_, traffic) in traffic {
+        took.sent += traffic.bytes_sent;
+        took.received += traffic.bytes_received;
+        took.round_trips += traffic.round_trips;
+    }
+    Ok(took)
+}
+
+/// Most memory that this process has had, where the system tells.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib * 1024)
 }
 
 /// Runs the protocol for so many iterations on random rows.
@@ -255,7 +376,8 @@ impl AutoIota {
                 order,
                 iota,
                 rows: known.rows,
-                most_rows: PLANNED_ROWS,
+                most_rows: COMPARED_ROWS,
+                repeats: 1,
             };
             let costs = measure(&shape)?;
             let chosen = order[..iota].iter();
@@ -295,5 +417,54 @@ impl IotaChooser for AutoIota {
         };
         Partition::auto(known.ranking, known.features, self.goal, &cost, accuracy)
             .map_err(|e: NoChoice| NoIota::because(e))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Job;
+    use heda_learn::bundled::{Bundle, Coding};
+    use heda_train::proposal::JobId;
+
+    fn spec(iterations: u32) -> JobSpec {
+        let schema = Bundle::Bcwd.schema(Coding::Paper);
+        let names = schema.columns().iter();
+        let features = names.map(|column| column.name().to_owned()).collect();
+        let job = Job::builder("plan", schema)
+            .settings(Settings {
+                max_iterations: iterations,
+                ..Settings::lbfgs(0.01)
+            })
+            .ranking(Ranking::Given { features });
+        let job = job.build().unwrap();
+        job.spec(JobId([0; 16]), &Randomness::from_os())
+    }
+
+    /// A plan from fewer rows than the job has, against the job itself. Times are not compared here.
+    #[test]
+    fn bytes_and_round_trips_beyond_the_measured_rows_are_those_of_the_job() {
+        let (spec, order) = (spec(3), (0..9).collect::<Vec<_>>());
+        let shape = Shape {
+            spec: &spec,
+            order: &order,
+            iota: 9,
+            rows: &[4000, 4000],
+            most_rows: 2000,
+            repeats: 2,
+        };
+        let costs = measure(&shape).unwrap();
+        assert_eq!(costs.measured_rows, 2000);
+        let took = run_whole(&shape).unwrap();
+        let off = |planned: f64, found: u64| (planned / found as f64 - 1.0).abs();
+        assert!(
+            off(costs.sent.of(3), took.sent) < 0.02,
+            "{costs:?} {took:?}"
+        );
+        // Words of the sums grow with the number of rows.
+        let received = off(costs.received.of(3), took.received);
+        assert!(received < 0.03, "{costs:?} {took:?}");
+        let trips = off(costs.round_trips.of(3), took.round_trips);
+        assert!(trips < 0.1, "{costs:?} {took:?}");
     }
 }

@@ -1,17 +1,15 @@
 //! `heda plan`: what a job will cost, before it runs.
 
 use crate::output;
-use crate::progress::Progress;
 use heda::failure::{Failure, Kind};
-use heda::local_job::{HOLDOUT_PERMILLE, LocalJob, Rest};
-use heda::planning::{Costs, PLANNED_ROWS, Shape, measure};
+use heda::local_job::HOLDOUT_PERMILLE;
+use heda::planning::{Costs, Shape, Took, measure, planned_rows, run_whole};
 use heda::{Job, RemoteJob};
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::gradient::Batch;
 use heda_learn::optimise::{Method, Settings};
 use heda_learn::schema::Schema;
-use heda_learn::score;
 use heda_train::job::{Choice, JobSpec};
 use heda_train::proposal::{Engine, JobId, Privacy, Ranking};
 use serde::Serialize;
@@ -20,13 +18,15 @@ use std::path::{Path, PathBuf};
 /// Tell time, memory and traffic of a job before it runs
 ///
 /// Runs the job's protocol on random rows of the same shape, with all parties on this machine,
-/// for a few iterations, and extrapolates to the iterations asked for. Over a network, add
-/// bytes divided by bandwidth and round trips times delay: both are printed.
+/// for a few iterations, and extrapolates to the rows and iterations asked for. Time and memory are
+/// given as ranges. Over a network, add bytes divided by bandwidth and round trips times delay: both
+/// are printed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   heda plan job.toml --rows 30000
   heda plan --dataset adult --coding paper --iota 14 --iterations 30 --check
-  heda plan --schema patients.toml --rows 200000 --providers 5 --iota 10 --iterations 40 --json")]
+  heda plan --schema patients.toml --rows 200000 --providers 5 --iota 10 --iterations 40 --json
+  heda plan --dataset adult --coding paper --rows 1000000 --iterations 10 --check")]
 pub(crate) struct Arguments {
     /// The job file of `heda train`; what is planned is then all in it but the rows
     #[arg(
@@ -64,9 +64,12 @@ pub(crate) struct Arguments {
     /// Batches that the rows are cut into
     #[arg(long, value_name = "N", default_value_t = 1)]
     batches: usize,
-    /// Then run it on the bundled data set, and tell how far off the plan was
-    #[arg(long, requires = "dataset", conflicts_with = "rows")]
+    /// Then run the whole job on random rows, in a process of its own, and tell how far off the plan was
+    #[arg(long)]
     check: bool,
+    /// Only run it, as --check does
+    #[arg(long, hide = true, conflicts_with = "check")]
+    run: bool,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -83,13 +86,16 @@ struct Plan {
     iterations: u32,
     measured_rows: usize,
     seconds: f64,
+    /// Between these it should be.
+    seconds_range: [f64; 2],
     seconds_setup_and_evaluation: f64,
     seconds_per_iteration: f64,
     bytes_user_to_providers: u64,
     bytes_providers_to_user: u64,
     round_trips_per_provider: u64,
-    /// Peak of this process during the measurement, all parties together.
+    /// All parties and their rows together.
     peak_memory_bytes: Option<u64>,
+    peak_memory_bytes_range: Option<[u64; 2]>,
     /// Numbers that gradients will reveal, and cells that stay unknown.
     gradient_numbers: u64,
     unknown_cells: u64,
@@ -155,9 +161,17 @@ struct Check {
     bytes_user_to_providers: u64,
     bytes_providers_to_user: u64,
     round_trips_per_provider: u64,
+    peak_memory_bytes: Option<u64>,
     /// How much more than planned the time was, in percent; less if negative.
     time_off_percent: f64,
+    /// The same of the memory.
+    memory_off_percent: Option<f64>,
 }
+
+/// A measurement of a few iterations says no more than this about many, as a share.
+const LEAST_SPREAD: f64 = 0.15;
+/// How often each engine is measured; keys of engine `paper` take long.
+const REPEATS: (u32, u32) = (3, 1);
 
 /// What is to be planned.
 struct Subject {
@@ -174,9 +188,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(path) => of_job(path, arguments.rows.unwrap_or_default())?,
         None => of_arguments(arguments)?,
     };
-    let mut plan = plan(&subject)?;
-    if let (true, Some(bundle)) = (arguments.check, arguments.dataset) {
-        plan.check = Some(check(arguments, bundle, &subject, plan.seconds)?);
+    subject.check()?;
+    let shares = subject.shares();
+    let shape = subject.shape(&shares);
+    if arguments.run {
+        return output::print_json(&run_whole(&shape)?);
+    }
+    let mut plan = of_costs(&subject, &measure(&shape)?);
+    if arguments.check {
+        plan.check = Some(check(&plan)?);
     }
     match arguments.json {
         true => output::print_json(&plan),
@@ -184,36 +204,49 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn plan(subject: &Subject) -> Result<Plan, Failure> {
-    let Subject {
-        spec,
-        order,
-        iota,
-        rows,
-        providers,
-    } = subject;
-    if *providers == 0 || rows / providers < 10 {
-        return Err(Failure::input(format!(
-            "{rows} rows for {providers} providers: each needs ten or more"
-        )));
+impl Subject {
+    fn check(&self) -> Result<(), Failure> {
+        let Self {
+            iota,
+            rows,
+            providers,
+            ..
+        } = self;
+        if *providers == 0 || rows / providers < 10 {
+            return Err(Failure::input(format!(
+                "{rows} rows for {providers} providers: each needs ten or more"
+            )));
+        }
+        let features = self.order.len();
+        match *iota > features {
+            true => Err(Failure::input(format!(
+                "iota is {iota}, but there are {features} features; choose 0 to {features}"
+            ))),
+            false => Ok(()),
+        }
     }
-    if *iota > order.len() {
-        return Err(Failure::input(format!(
-            "iota is {iota}, but there are {} features; choose 0 to {}",
-            order.len(),
-            order.len()
-        )));
+
+    /// Rows of each provider.
+    fn shares(&self) -> Vec<usize> {
+        let parts = 0..self.providers;
+        parts
+            .map(|part| Batch::new(part, self.providers).share(self.rows).len())
+            .collect()
     }
-    let shares = |part| Batch::new(part, *providers).share(*rows).len();
-    let shares: Vec<usize> = (0..*providers).map(shares).collect();
-    let costs = measure(&Shape {
-        spec,
-        order,
-        iota: *iota,
-        rows: &shares,
-        most_rows: PLANNED_ROWS,
-    })?;
-    Ok(of_costs(subject, &costs))
+
+    fn shape<'a>(&'a self, shares: &'a [usize]) -> Shape<'a> {
+        Shape {
+            spec: &self.spec,
+            order: &self.order,
+            iota: self.iota,
+            rows: shares,
+            most_rows: planned_rows(self.providers, self.spec.holdout_permille),
+            repeats: match self.spec.engine {
+                Engine::Resident => REPEATS.0,
+                Engine::Paper => REPEATS.1,
+            },
+        }
+    }
 }
 
 fn of_costs(subject: &Subject, costs: &Costs) -> Plan {
@@ -236,6 +269,9 @@ fn of_costs(subject: &Subject, costs: &Costs) -> Plan {
         Some(_) => width(&subject.order),
         None => encrypted,
     };
+    let seconds = costs.seconds.of(iterations);
+    let spread = costs.spread.max(LEAST_SPREAD);
+    let around = |value: f64, spread: f64| [value / (1.0 + spread), value * (1.0 + spread)];
     let held_out = subject.rows as u64 * u64::from(spec.holdout_permille) / 1000;
     let training = subject.rows as u64 - held_out;
     Plan {
@@ -246,14 +282,19 @@ fn of_costs(subject: &Subject, costs: &Costs) -> Plan {
         iota: subject.iota,
         iterations,
         measured_rows: costs.measured_rows,
-        seconds: costs.seconds.of(iterations),
+        seconds,
+        seconds_range: around(seconds, spread),
         seconds_setup_and_evaluation: costs.seconds.fixed,
         seconds_per_iteration: costs.seconds.each,
         bytes_user_to_providers: costs.sent.of(iterations) as u64,
         bytes_providers_to_user: costs.received.of(iterations) as u64,
         round_trips_per_provider: costs.round_trips.of(iterations) as u64
             / subject.providers as u64,
-        peak_memory_bytes: peak_memory(),
+        peak_memory_bytes: costs.peak_memory,
+        peak_memory_bytes_range: costs.peak_memory.map(|bytes| {
+            let [low, high] = around(bytes as f64, LEAST_SPREAD);
+            [low as u64, high as u64]
+        }),
         gradient_numbers: u64::from(iterations) * (taking_part + 1),
         unknown_cells: training * (encrypted + 1),
         private: Private::of(spec, subject.providers),
@@ -261,35 +302,31 @@ fn of_costs(subject: &Subject, costs: &Costs) -> Plan {
     }
 }
 
-/// Runs what was planned, on the bundled rows.
-fn check(
-    arguments: &Arguments,
-    bundle: Bundle,
-    subject: &Subject,
-    planned_seconds: f64,
-) -> Result<Check, Failure> {
-    let job = LocalJob {
-        private: None,
-        bundle,
-        coding: arguments.coding,
-        providers: subject.providers,
-        iota: Some(subject.iota),
-        goal: None,
-        engine: subject.spec.engine,
-        key_bits: subject.spec.key_bits,
-        method: score::Method::default(),
-        rest: Rest::Drop,
-        settings: Some(subject.spec.settings.clone()),
-        randomness: Randomness::from_os(),
-    };
-    let summary = job.run(&mut Progress::new())?.summary;
-    let seconds = summary.seconds.total;
+/// Runs what was planned in a process of its own, whose memory is the job's.
+fn check(plan: &Plan) -> Result<Check, Failure> {
+    let program = std::env::current_exe().map_err(Failure::input)?;
+    let arguments = std::env::args_os().skip(1);
+    let arguments = arguments.filter(|argument| argument != "--check" && argument != "--json");
+    let ran = std::process::Command::new(program)
+        .args(arguments)
+        .arg("--run")
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .map_err(Failure::input)?;
+    if !ran.status.success() {
+        return Err(Failure::input("the job that was planned could not be run"));
+    }
+    let took: Took = serde_json::from_slice(&ran.stdout).map_err(|e| Failure::new(Kind::Bug, e))?;
+    let off = |found: f64, planned: f64| 100.0 * (found / planned - 1.0);
+    let memory = took.peak_memory.zip(plan.peak_memory_bytes);
     Ok(Check {
-        seconds,
-        bytes_user_to_providers: summary.bytes.user_to_provider,
-        bytes_providers_to_user: summary.bytes.provider_to_user,
-        round_trips_per_provider: summary.round_trips / subject.providers as u64,
-        time_off_percent: 100.0 * (seconds / planned_seconds - 1.0),
+        seconds: took.seconds,
+        bytes_user_to_providers: took.sent,
+        bytes_providers_to_user: took.received,
+        round_trips_per_provider: took.round_trips / plan.providers as u64,
+        peak_memory_bytes: took.peak_memory,
+        time_off_percent: off(took.seconds, plan.seconds),
+        memory_off_percent: memory.map(|(found, planned)| off(found as f64, planned as f64)),
     })
 }
 
@@ -367,14 +404,6 @@ fn of_arguments(arguments: &Arguments) -> Result<Subject, Failure> {
     })
 }
 
-/// Peak resident memory of this process, where the system tells.
-fn peak_memory() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib * 1024)
-}
-
 fn text(plan: &Plan) -> String {
     let megabytes = |bytes: u64| bytes as f64 / 1e6;
     let mut lines = vec![
@@ -383,8 +412,12 @@ fn text(plan: &Plan) -> String {
             plan.rows, plan.providers, plan.iota, plan.features, plan.iterations, plan.engine
         ),
         format!(
-            "time      {:.1} s on this machine: {:.1} s setup and evaluation, {:.3} s an iteration",
-            plan.seconds, plan.seconds_setup_and_evaluation, plan.seconds_per_iteration
+            "time      {:.1} to {:.1} s on this machine: about {:.1} s for setup and evaluation, \
+             {:.3} s an iteration",
+            plan.seconds_range[0],
+            plan.seconds_range[1],
+            plan.seconds_setup_and_evaluation,
+            plan.seconds_per_iteration
         ),
         format!(
             "traffic   {:.1} MB to providers, {:.1} MB back, {} round trips with each provider",
@@ -393,12 +426,15 @@ fn text(plan: &Plan) -> String {
             plan.round_trips_per_provider
         ),
     ];
-    if let Some(memory) = plan.peak_memory_bytes {
+    if let Some([low, high]) = plan.peak_memory_bytes_range {
         lines.push(format!(
-            "memory    {:.0} MB for all parties together, measured with {} rows",
-            megabytes(memory),
-            plan.measured_rows
+            "memory    {:.0} to {:.0} MB for all parties and their rows together",
+            megabytes(low),
+            megabytes(high),
         ));
+    }
+    if plan.measured_rows < plan.rows {
+        lines.push(format!("measured  with {} rows", plan.measured_rows));
     }
     lines.push(format!(
         "reveals   {} numbers of gradients about {} unknown cells",
@@ -414,6 +450,12 @@ fn text(plan: &Plan) -> String {
             megabytes(check.bytes_providers_to_user),
             check.round_trips_per_provider
         ));
+        if let Some((memory, off)) = check.peak_memory_bytes.zip(check.memory_off_percent) {
+            lines.push(format!(
+                "memory    {:.0} MB ({off:+.0} %)",
+                megabytes(memory)
+            ));
+        }
     }
     lines.join("\n")
 }

@@ -162,6 +162,7 @@ fn line(setting: Setting) -> Result<Line, Failure> {
         iota: features,
         rows: &shares,
         most_rows: usize::MAX,
+        repeats: 1,
     })?;
     Ok(of_costs(
         &spec,
