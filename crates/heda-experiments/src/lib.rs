@@ -48,7 +48,7 @@ pub enum Experiment {
     Growth(Options),
     /// Learning rates for engine paper, compared in clear
     Rate(Options),
-    /// Attacks on what the parties saw: they succeed against engine paper, not against lookup
+    /// Attacks on what the parties saw: they succeed against engine paper, not against resident
     Attacks(Options),
     /// Claimed epsilons against what an audit can refute
     Audit(Options),
@@ -69,7 +69,7 @@ pub struct Options {
     /// Fewer rows and repeats: a look, not a result
     #[arg(long)]
     quick: bool,
-    /// Train with this engine only: lookup or paper
+    /// Train with this engine only: resident or paper
     #[arg(long, value_name = "ENGINE")]
     engine: Option<Engine>,
     /// Fixes every random draw

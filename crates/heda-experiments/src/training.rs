@@ -5,7 +5,7 @@
 //! published with exact noise at the paper's automatic ε (`laplace`), or by IMA in the simulation;
 //! the control `dropped` leaves them out. Test rows are never perturbed.
 //!
-//! Engine `lookup` trains as a job does by default: L-BFGS on all rows. Engine `paper` descends on
+//! Engine `resident` trains as a job does by default: L-BFGS on all rows. Engine `paper` descends on
 //! mini-batches, as often as the paper's table 3b counts interactions (three an iteration).
 
 use super::clear::oracle_accuracy;
@@ -205,7 +205,7 @@ impl Setting {
         ]
     }
 
-    /// How engine `paper` descends; engine `lookup` trains by default.
+    /// How engine `paper` descends; engine `resident` trains by default.
     fn settings(&self, data: &Dataset) -> Option<Settings> {
         let iterations = printed_iterations(self.bundle);
         (self.engine == Engine::Paper).then(|| Settings {

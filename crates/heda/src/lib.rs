@@ -9,11 +9,11 @@
 //!  rows in [0, 1]                                                          rows in [0, 1]
 //!      │ scores ──────────── masked ───► sum ◄─── masked ────────── scores     │
 //!      │                          which features are worth most                │
-//!      ├─ best features ── encrypted, once ──►  ◄── encrypted, once ───────────┤
+//!      ├─ best features stay here            best features stay here ──────────┤
 //!      ├─ the others ── published with ε, once ► ◄ published, or left out ─────┤
 //!      │                                                                       │
-//!      │ ◄──────── masked questions ──── every iteration ──── masked questions │
-//!      └───────── masked answers ───► gradient, summed ◄───── masked answers ──┘
+//!      │ ◄────── hidden choices ─── every iteration ─── hidden choices ──────► │
+//!      └──────── padded tables ───► gradient, summed ◄───── padded tables ─────┘
 //!                                            │
 //!                                          Model
 //! ```

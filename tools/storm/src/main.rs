@@ -4,6 +4,8 @@
 
 mod chance;
 mod floods;
+#[path = "../../../crates/heda-node/tests/common/gullible.rs"]
+mod gullible;
 mod hostile;
 mod kills;
 mod lines;

@@ -292,17 +292,11 @@ fn below(rng: &mut impl Rng, bound: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dataset, Feature};
+    use crate::data::Dataset;
+    use crate::score::testing::features;
 
     fn data() -> Dataset {
-        let features = ["exact", "weak", "noise"].iter().enumerate();
-        let features = features
-            .map(|(column, name)| Feature {
-                name: name.to_string(),
-                columns: column..column + 1,
-                levels: None,
-            })
-            .collect();
+        let features = features(&["exact", "weak", "noise"]);
         let mut values = Vec::new();
         let mut labels = Vec::new();
         for row in 0..600u32 {

@@ -49,16 +49,10 @@ fn general_association(rows: &Scorable, codes: &[u32], levels: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dataset, Feature};
+    use crate::score::testing::one_feature;
 
     fn score(values: Vec<f64>, labels: Vec<u32>, columns: usize) -> f64 {
-        let feature = Feature {
-            name: "f".into(),
-            columns: 0..columns,
-            levels: None,
-        };
-        let classes = ["a", "b", "c"].map(String::from).to_vec();
-        let data = Dataset::new(vec![feature], values, labels, classes).unwrap();
+        let data = one_feature(values, labels, columns);
         KruskalWallis.scores(&Scorable::new(&data).unwrap())[0]
     }
 

@@ -19,6 +19,8 @@ mod ranking;
 mod ranks;
 mod scorable;
 mod spearman;
+#[cfg(test)]
+mod testing;
 
 pub use chi2::Chi2;
 pub use forest::Forest;

@@ -138,7 +138,8 @@ impl Groups {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dataset, Feature};
+    use crate::data::Dataset;
+    use crate::score::testing::features;
 
     #[test]
     fn a_copy_of_a_taken_feature_comes_after_a_weaker_but_new_one() {
@@ -151,14 +152,7 @@ mod tests {
             values.extend([strong, strong, weak].map(f64::from));
             labels.push(label);
         }
-        let features = ["strong", "copy", "weak"].iter().enumerate();
-        let features = features
-            .map(|(column, name)| Feature {
-                name: name.to_string(),
-                columns: column..column + 1,
-                levels: None,
-            })
-            .collect();
+        let features = features(&["strong", "copy", "weak"]);
         let classes = vec!["a".into(), "b".into()];
         let data = Dataset::new(features, values, labels, classes).unwrap();
         let scores = Mrmr.scores(&Scorable::new(&data).unwrap());

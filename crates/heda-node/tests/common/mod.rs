@@ -7,6 +7,8 @@
     reason = "every test file uses a part of these helpers"
 )]
 
+pub mod gullible;
+
 use heda_blocks::channel::{Channel, ChannelError};
 use heda_crypto::random::Randomness;
 use heda_node::client::{ConnectError, Connector, RemoteProvider};
