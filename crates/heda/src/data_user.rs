@@ -9,6 +9,7 @@ use crate::summary::{About, Controls};
 use crate::trained::Trained;
 use heda_crypto::random::Randomness;
 use heda_node::client::training::Listener;
+use heda_node::system::stop::StopSignal;
 use heda_train::job::Observer;
 use heda_train::local;
 use std::time::Instant;
@@ -85,6 +86,19 @@ impl DataUser {
         into: &ResultFolder<'_>,
         listener: Listener,
     ) -> Result<Trained, Failure> {
-        job.train(into, listener)
+        job.train(into, listener, None)
+    }
+
+    /// The same until the end or until `stop` is set: for programs that hear signals themselves.
+    ///
+    /// # Errors
+    /// As [`DataUser::train_remotely`].
+    pub fn train_remotely_until(
+        job: &RemoteJob,
+        into: &ResultFolder<'_>,
+        listener: Listener,
+        stop: &StopSignal,
+    ) -> Result<Trained, Failure> {
+        job.train(into, listener, Some(stop))
     }
 }

@@ -3,6 +3,7 @@
 use crate::planning::AutoIota;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::{Delta, DeltaError};
 use heda_learn::data::Dataset;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method as Optimiser, Settings};
@@ -310,6 +311,30 @@ impl JobBuilder {
         self.parts.holdout_permille = 0;
         self.parts.privacy = Some(privacy);
         self
+    }
+
+    /// The same for about so many training rows in all, with the δ that suits them if none is given.
+    ///
+    /// # Errors
+    /// If δ is no protection for so many rows.
+    pub fn private_within(
+        self,
+        epsilon: Epsilon,
+        delta: Option<f64>,
+        rows: usize,
+    ) -> Result<Self, DeltaError> {
+        let rows = rows as u64;
+        let delta = match delta {
+            Some(delta) => Delta::new(delta)?,
+            None => Delta::default_for(rows),
+        };
+        delta.check_rows(rows)?;
+        Ok(self.private(Privacy {
+            epsilon,
+            delta,
+            rows,
+            trusted: None,
+        }))
     }
 
     /// Key size of engine `paper`.

@@ -9,7 +9,8 @@ use heda_learn::schema::Schema;
 use heda_learn::table::{ReadReport, TableReader};
 use heda_node::config::ProviderConfig;
 use heda_node::daemon::DaemonError;
-use heda_node::daemon::serve::{ServeError, serve};
+use heda_node::daemon::serve::{ServeError, serve, serve_until};
+use heda_node::system::stop::StopSignal;
 use heda_train::house::{Books, OpenHouse};
 use heda_train::local::LocalProvider;
 use rand_core::Rng;
@@ -83,14 +84,19 @@ impl Provider {
         configuration: &ProviderConfig,
         ready: impl FnOnce(SocketAddr),
     ) -> Result<(), Failure> {
-        serve(configuration, ready).map_err(|error| {
-            let kind = match &error {
-                ServeError::Daemon(DaemonError::Abandoned(..)) => Kind::Resumable,
-                ServeError::Runtime(_) => Kind::Bug,
-                _ => Kind::Input,
-            };
-            Failure::new(kind, error)
-        })
+        serve(configuration, ready).map_err(serve_failure)
+    }
+
+    /// The same until `stop` is set: for programs that hear signals themselves.
+    ///
+    /// # Errors
+    /// As [`Provider::serve`].
+    pub fn serve_until(
+        configuration: &ProviderConfig,
+        ready: impl FnOnce(SocketAddr),
+        stop: StopSignal,
+    ) -> Result<(), Failure> {
+        serve_until(configuration, ready, stop).map_err(serve_failure)
     }
 
     /// Its side of one job: rows in an order that is drawn anew, the same budget.
@@ -108,4 +114,13 @@ impl Provider {
             }),
         })
     }
+}
+
+fn serve_failure(error: ServeError) -> Failure {
+    let kind = match &error {
+        ServeError::Daemon(DaemonError::Abandoned(..)) => Kind::Resumable,
+        ServeError::Runtime(_) => Kind::Bug,
+        _ => Kind::Input,
+    };
+    Failure::new(kind, error)
 }

@@ -18,6 +18,7 @@ use heda_node::client::{ConnectError, Connector, RemoteProvider};
 use heda_node::config::{Answer, Iota, JobConfig, Seconds};
 use heda_node::identity::Identity;
 use heda_node::system::clock::SystemClock;
+use heda_node::system::stop::StopSignal;
 use heda_node::wire::WireLimits;
 use heda_train::job::JobSpec;
 use heda_train::local::fresh_job_id;
@@ -108,11 +109,12 @@ impl RemoteJob {
         privacy.and_then(|privacy| privacy.warning())
     }
 
-    /// Trains, and leaves model and report in the folder.
+    /// Trains until the end, a signal or `stop`, and leaves model and report in the folder.
     pub(crate) fn train(
         &self,
         into: &ResultFolder<'_>,
         listener: Listener,
+        stop: Option<&StopSignal>,
     ) -> Result<Trained, Failure> {
         let began = Instant::now();
         let config = &self.config;
@@ -127,7 +129,7 @@ impl RemoteJob {
         let mut state = self.open_state(into, &randomness)?;
         let spec = job.spec(state.state().job, &randomness);
         let network = network_job(config, way, spec, &randomness, listener);
-        let outcome = network.run_until_signal(&mut state);
+        let outcome = network.run_until(&mut state, stop.cloned());
         let outcome = outcome.map_err(|error| give_up(&state, into, &error))?;
         let about = About {
             privacy: job.privacy(),

@@ -36,7 +36,7 @@ use heda_train::job::{Observer, Quiet};
 use heda_train::local::{self, LocalRun, Parts};
 use std::time::Instant;
 
-/// Fewest rows that a provider of a simulation may have.
+/// Fewest rows that each of several providers of a simulation may have.
 const FEWEST_ROWS: usize = 10;
 
 /// A job, and among how many its rows are divided.
@@ -45,6 +45,7 @@ pub struct Simulation {
     job: Job,
     title: String,
     providers: usize,
+    aside_permille: u32,
     randomness: Randomness,
 }
 
@@ -81,6 +82,7 @@ impl Simulation {
             title: job.data_set().to_owned(),
             job,
             providers: 3,
+            aside_permille: 200,
             randomness: Randomness::from_os(),
         }
     }
@@ -94,6 +96,13 @@ impl Simulation {
     /// Among how many the rows are divided.
     pub fn providers(mut self, providers: usize) -> Self {
         self.providers = providers;
+        self
+    }
+
+    /// Share of the rows that a private job, which holds none out, is counted on in clear, in
+    /// thousandths; a fifth if this is not called.
+    pub fn set_aside(mut self, permille: u32) -> Self {
+        self.aside_permille = permille.min(1000);
         self
     }
 
@@ -114,7 +123,7 @@ impl Simulation {
     /// # Errors
     /// If the job cannot be run as asked, fails, or is stopped by the observer.
     pub fn run(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Trained, Failure> {
-        let (data, aside) = self.set_aside(data)?;
+        let (data, aside) = self.divide_aside(data)?;
         let Ran {
             run,
             training,
@@ -142,14 +151,15 @@ impl Simulation {
 
     /// Rows that a private job does not hold out itself, to count its model on in clear: nobody but
     /// who may read all rows can do that.
-    fn set_aside(&self, data: &Dataset) -> Result<(Dataset, Option<Dataset>), Failure> {
-        if self.job.privacy().is_none() {
+    fn divide_aside(&self, data: &Dataset) -> Result<(Dataset, Option<Dataset>), Failure> {
+        let count = data.rows() * self.aside_permille as usize / 1000;
+        if self.job.privacy().is_none() || count == 0 {
             return Ok((data.clone(), None));
         }
         let mut order: Vec<usize> = (0..data.rows()).collect();
         let mut rng = self.randomness.fork("rows set aside", 0).map_err(bug)?;
         shuffle(&mut order, &mut rng);
-        let (aside, rest) = order.split_at(data.rows() / 5);
+        let (aside, rest) = order.split_at(count);
         Ok((data.select_rows(rest), Some(data.select_rows(aside))))
     }
 
@@ -209,7 +219,10 @@ impl Simulation {
     }
 
     fn parts(&self, data: &Dataset) -> Result<Vec<Dataset>, Failure> {
-        let most = data.rows() / FEWEST_ROWS;
+        let most = match data.rows() {
+            0 | 1 => 0,
+            rows => (rows / FEWEST_ROWS).max(1),
+        };
         if self.providers == 0 || self.providers > most {
             return Err(Failure::input(match most {
                 0 => format!("{} rows are too few to divide; give more", data.rows()),
@@ -236,6 +249,9 @@ fn controls(training: &[Dataset], held_out: &[Dataset], encrypted: &[usize]) -> 
     let (Some(training), Some(held_out)) = (joined(training), joined(held_out)) else {
         return Controls::default();
     };
+    if held_out.rows() == 0 {
+        return Controls::default();
+    }
     let all: Vec<usize> = (0..training.features().len()).collect();
     let mut kept = encrypted.to_vec();
     kept.sort_unstable();

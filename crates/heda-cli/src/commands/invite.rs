@@ -1,16 +1,15 @@
 //! `heda invite`: a data user asks providers to take part, by one file.
 
-use crate::commands::init::new_identity;
-use crate::commands::schema_file::confirmed_schema;
 use crate::options::TrainingOptions;
 use crate::output;
 use heda::Job;
+use heda::confirmed_schema;
 use heda::failure::{Failure, Kind};
 use heda::files::write_new;
+use heda::identity::{self, Identity};
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Delta;
 use heda_node::config::{Invitation, Name, PrivacyConfig, Share, Terms, template};
-use heda_node::identity::Identity;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 
@@ -110,7 +109,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 pub(crate) fn own_identity(name: &str, folder: &Path) -> Result<Identity, Failure> {
     match folder.join("key.pem").exists() {
         true => Identity::load(folder).map_err(Failure::input),
-        false => new_identity(name, folder),
+        false => identity::create(name, folder, identity::DAYS),
     }
 }
 

@@ -11,7 +11,6 @@ mod predict;
 mod provider;
 mod publish;
 mod reference;
-mod schema_file;
 mod score;
 mod simulate;
 mod train;

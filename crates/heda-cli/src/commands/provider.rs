@@ -3,24 +3,18 @@
 mod know;
 mod setup;
 
-use crate::commands::schema_file::confirmed_schema;
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
-use heda::failure::{Failure, Kind};
-use heda_dp::gdp::Cost;
-use heda_learn::schema::Schema;
-use heda_node::config::{JobConfig, ProviderConfig};
-use heda_node::house::backup::backup;
-use heda_node::house::check::{Finding, Verdict, check};
-use heda_node::house::ledger::{
-    BudgetReport, DisclosedReport, Ledger, LedgerError, LedgerReader, PrivateReport, StatusReport,
+use heda::confirmed_schema;
+use heda::failure::Failure;
+use heda::oversight::{
+    self, BudgetReport, DisclosedReport, Finding, PrivateReport, StatusReport, Verdict,
 };
-use heda_node::house::policy::{Grant, Policy};
-use heda_node::house::provider_data::ProviderData;
-use heda_node::identity::trust::PeerIdentity;
-use heda_node::system::clock::{Clock, SystemClock};
+use heda_node::config::ProviderConfig;
+use heda_node::house::backup::backup;
+use heda_node::house::ledger::{Ledger, LedgerError};
+use heda_node::system::clock::SystemClock;
 use heda_node::system::logging::{self, LogFormat};
-use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -156,8 +150,7 @@ fn run_serve(arguments: &Serve) -> Result<(), Failure> {
 
 fn run_check(arguments: &Query) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let findings = check(&config, &clock);
+    let findings = oversight::check(&config);
     if arguments.json {
         output::print_json(&findings)?;
     } else {
@@ -185,93 +178,9 @@ fn findings_text(findings: &[Finding]) -> String {
 
 fn run_preview(arguments: &Preview) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
-    let job = JobConfig::load(&arguments.job).map_err(Failure::input)?;
-    let data = ProviderData::load(&config).map_err(Failure::input)?;
-    let entry = config
-        .allowed
-        .iter()
-        .find(|peer| peer.name.as_str() == arguments.peer);
-    let entry = entry.ok_or_else(|| {
-        Failure::input(format!("no [[allow]] entry is called {}", arguments.peer))
-    })?;
-    let peer = PeerIdentity {
-        label: arguments.peer.clone(),
-        fingerprint: entry
-            .fingerprint
-            .ok_or_else(|| Failure::input("only peers with a fingerprint can be previewed"))?,
-    };
-    let own = heda_node::identity::Identity::load(&config.identity).map_err(Failure::input)?;
-    let facts = data.facts(job.holdout_permille());
-    let mut request = job.request(&facts, own.fingerprint());
-    // One model a class, or one for two classes; a plan knows its gradients.
-    request.iterations *= match data.dataset().classes().len() as u64 {
-        2 => 1,
-        classes => classes,
-    };
-    if let Ok(schema) = Schema::read(&job.schema) {
-        request.schema = schema.fingerprint().to_string();
-    }
-    if job.data_set != config.data_set {
-        let words = format!(
-            "the job asks for the data set {}, this provider has {}",
-            job.data_set, config.data_set
-        );
-        return Err(Failure::new(Kind::Refused, words));
-    }
-    let policy = Policy::new(&config);
-    let learned = learned(&config, &peer)?;
-    let account = account(&config)?;
-    output::print_text(&policy.preview(&peer, &facts, &request, learned, account.as_ref()))?;
-    match policy.evaluate(&peer, &facts, &request) {
-        Ok(grant) => room(&config, &grant, account.as_ref()),
-        Err(refusal) => Err(Failure::new(Kind::Refused, refusal)),
-    }
-}
-
-/// Whether the budget of private jobs has room for one more.
-fn room(
-    config: &ProviderConfig,
-    grant: &Grant,
-    account: Option<&PrivateReport>,
-) -> Result<(), Failure> {
-    let cap = config.limits.private_cap();
-    let (Some(each), Some(cap)) = (grant.private_gradient, cap) else {
-        return Ok(());
-    };
-    let spent = account.map_or(Cost::ZERO, |account| account.spent);
-    match spent.plus(each.times(grant.iterations)) <= cap.total() {
-        true => Ok(()),
-        false => Err(Failure::new(
-            Kind::Refused,
-            "the budget of private jobs has no room for this one",
-        )),
-    }
-}
-
-/// Numbers that a data user has learned so far; none before there is a ledger.
-fn learned(config: &ProviderConfig, peer: &PeerIdentity) -> Result<u64, Failure> {
-    if !config.ledger_place().ledger.exists() {
-        return Ok(0);
-    }
-    let status = reader(config)?.status(config.data_set.as_str(), SystemClock.now());
-    let status = status.map_err(ledger_failure)?;
-    let own = peer.fingerprint.to_string();
-    let entry = status.disclosed.into_iter().find(|entry| entry.peer == own);
-    Ok(entry.map_or(0, |entry| entry.numbers))
-}
-
-/// The account of private jobs; none before there is a ledger.
-fn account(config: &ProviderConfig) -> Result<Option<PrivateReport>, Failure> {
-    if !config.ledger_place().ledger.exists() {
-        return Ok(None);
-    }
-    private(&reader(config)?, config).map(Some)
-}
-
-fn private(reader: &LedgerReader, config: &ProviderConfig) -> Result<PrivateReport, Failure> {
-    let cap = config.limits.private_cap();
-    let report = reader.private(config.data_set.as_str(), cap.as_ref());
-    report.map_err(ledger_failure)
+    let preview = oversight::preview(&config, &arguments.job, &arguments.peer)?;
+    output::print_text(&preview.words)?;
+    preview.refusal.map_or(Ok(()), Err)
 }
 
 fn private_text(text: &mut String, account: &PrivateReport) {
@@ -325,40 +234,17 @@ fn disclosed_text(text: &mut String, disclosed: &[DisclosedReport]) {
     }
 }
 
-fn reader(config: &ProviderConfig) -> Result<LedgerReader, Failure> {
-    let place = config.ledger_place();
-    if !place.ledger.exists() && !place.anchor.exists() {
-        let path = place.ledger.display();
-        return Err(Failure::input(format!(
-            "there is no ledger {path} yet; it is made by the first `provider serve`"
-        )));
-    }
-    LedgerReader::open(&place).map_err(ledger_failure)
-}
-
 fn ledger_failure(error: LedgerError) -> Failure {
     Failure::input(error)
 }
 
 fn run_status(arguments: &Query) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
-    let reader = reader(&config)?;
-    let report = reader
-        .status(config.data_set.as_str(), SystemClock.now())
-        .map_err(ledger_failure)?;
-    let private = private(&reader, &config)?;
+    let status = oversight::status(&config)?;
     if arguments.json {
-        return output::print_json(&WithPrivate { report, private });
+        return output::print_json(&status);
     }
-    output::print_text(status_text(&report, &private).trim_end())
-}
-
-/// A report of the ledger with the account of private jobs.
-#[derive(Debug, Serialize)]
-struct WithPrivate<T> {
-    #[serde(flatten)]
-    report: T,
-    private: PrivateReport,
+    output::print_text(status_text(&status.report, &status.private).trim_end())
 }
 
 fn status_text(status: &StatusReport, private: &PrivateReport) -> String {
@@ -397,17 +283,12 @@ fn status_text(status: &StatusReport, private: &PrivateReport) -> String {
 
 fn run_budget(arguments: &Query) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
-    // Without a budget nothing is published any more; what was published stays on the books.
-    let reader = reader(&config)?;
-    let report = reader
-        .budget(config.data_set.as_str(), config.limits.epsilon_total)
-        .map_err(ledger_failure)?;
-    let private = private(&reader, &config)?;
+    let budget = oversight::budget(&config)?;
     if arguments.json {
-        return output::print_json(&WithPrivate { report, private });
+        return output::print_json(&budget);
     }
-    let mut text = budget_text(&report);
-    private_text(&mut text, &private);
+    let mut text = budget_text(&budget.report);
+    private_text(&mut text, &budget.private);
     output::print_text(text.trim_end())
 }
 

@@ -4,15 +4,12 @@ use crate::options::CsvOptions;
 use crate::output::{note, print_json, print_text};
 use clap::Args;
 use heda::failure::Failure;
+use heda::scoring::ScoreReport;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
-use heda_learn::data::Feature;
-use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
-use heda_learn::score::{Method, Scores};
+use heda_learn::score::Method;
 use heda_learn::table::{ReadReport, TableReader};
-use heda_train::engine::gradient_bytes;
-use serde::Serialize;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -62,12 +59,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     for warning in report.warnings() {
         note!("heda: {warning}");
     }
-    let scores =
-        Scores::compute(&data, arguments.method, arguments.seed).map_err(Failure::input)?;
-    let result = ScoreReport::new(name, &data, &scores, arguments.seed)?;
+    let result = ScoreReport::new(name, &data, arguments.method, arguments.seed)?;
     match arguments.json {
         true => print_json(&result),
-        false => print_text(&result.text(arguments.method)),
+        false => print_text(&text(&result, arguments.method)),
     }
 }
 
@@ -87,121 +82,41 @@ fn read(arguments: &Arguments) -> Result<(String, Dataset, ReadReport), Failure>
     Ok((schema.name().into(), data, report))
 }
 
-/// The object of `--json`.
-#[derive(Debug, Serialize)]
-struct ScoreReport {
-    dataset: String,
-    rows: usize,
-    method: Method,
-    seed: u64,
-    /// Best first.
-    features: Vec<FeatureLine>,
-    /// What it costs to encrypt the first 1, 2, … features.
-    prefixes: Vec<PrefixLine>,
-}
-
-#[derive(Debug, Serialize)]
-struct FeatureLine {
-    name: String,
-    score: f64,
-    share: f64,
-    columns: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct PrefixLine {
-    iota: usize,
-    columns: usize,
-    gradient_bytes: usize,
-}
-
-impl ScoreReport {
-    fn new(dataset: String, data: &Dataset, scores: &Scores, seed: u64) -> Result<Self, Failure> {
-        let ranking = scores.ranking();
-        let total: f64 = scores.values().iter().sum();
-        let line = |&feature: &usize| FeatureLine {
-            name: data.features()[feature].name.clone(),
-            score: scores.values()[feature],
-            share: if total > 0.0 {
-                scores.values()[feature] / total
-            } else {
-                0.0
-            },
-            columns: data.features()[feature].columns.len(),
-        };
-        let prefix = |iota: usize| {
-            let chosen = ranking.order()[..iota].iter();
-            let chosen = packed(chosen.map(|&feature| &data.features()[feature]));
-            Ok(PrefixLine {
-                iota,
-                columns: chosen.last().map_or(0, |feature| feature.columns.end),
-                gradient_bytes: gradient_bytes(&chosen, data.rows(), Resolution::default())
-                    .map_err(Failure::input)?,
-            })
-        };
-        Ok(Self {
-            dataset,
-            rows: data.rows(),
-            method: scores.method(),
-            seed,
-            features: ranking.order().iter().map(line).collect(),
-            prefixes: (1..=data.features().len())
-                .map(prefix)
-                .collect::<Result<_, Failure>>()?,
-        })
-    }
-
-    fn text(&self, method: Method) -> String {
-        let longest = self.features.iter().map(|f| f.name.chars().count()).max();
-        let width = longest.unwrap_or(0).max("feature".len());
-        let best = self.features.first().map_or(0.0, |f| f.score);
-        let mut text = format!(
-            "{}: {} rows, {} features, scored by {}\n\n {:>3}  {:<width$} {:>12}  {:<BAR$} {:>7}  {:>9}\n",
-            self.dataset,
-            self.rows,
-            self.features.len(),
-            method.title(),
-            "ι",
-            "feature",
-            "score",
-            "",
-            "columns",
-            "gradient",
+fn text(report: &ScoreReport, method: Method) -> String {
+    let longest = report.features.iter().map(|f| f.name.chars().count()).max();
+    let width = longest.unwrap_or(0).max("feature".len());
+    let best = report.features.first().map_or(0.0, |f| f.score);
+    let mut text = format!(
+        "{}: {} rows, {} features, scored by {}\n\n {:>3}  {:<width$} {:>12}  {:<BAR$} {:>7}  {:>9}\n",
+        report.dataset,
+        report.rows,
+        report.features.len(),
+        method.title(),
+        "ι",
+        "feature",
+        "score",
+        "",
+        "columns",
+        "gradient",
+    );
+    for (feature, prefix) in report.features.iter().zip(&report.prefixes) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            " {:>3}  {:<width$} {:>12}  {:<BAR$} {:>7}  {:>9}",
+            prefix.iota,
+            feature.name,
+            number(feature.score),
+            bar(feature.score, best),
+            prefix.columns,
+            bytes(prefix.gradient_bytes),
         );
-        for (feature, prefix) in self.features.iter().zip(&self.prefixes) {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                " {:>3}  {:<width$} {:>12}  {:<BAR$} {:>7}  {:>9}",
-                prefix.iota,
-                feature.name,
-                number(feature.score),
-                bar(feature.score, best),
-                prefix.columns,
-                bytes(prefix.gradient_bytes),
-            );
-        }
-        text.push_str(
-            "\nThe last two columns are for the first ι features together: encoded columns, and what one\n\
-             gradient over these rows sends.",
-        );
-        text
     }
-}
-
-/// Features with their columns one after the other.
-fn packed<'a>(features: impl Iterator<Item = &'a Feature>) -> Vec<Feature> {
-    let mut end = 0;
-    features
-        .map(|feature| {
-            let begin = end;
-            end += feature.columns.len();
-            Feature {
-                columns: begin..end,
-                ..feature.clone()
-            }
-        })
-        .collect()
+    text.push_str(
+        "\nThe last two columns are for the first ι features together: encoded columns, and what one\n\
+         gradient over these rows sends.",
+    );
+    text
 }
 
 /// A bar in eighths of a character.

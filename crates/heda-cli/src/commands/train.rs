@@ -1,9 +1,9 @@
 //! `heda train`: a job with providers over the network.
 
-use crate::commands::schema_file::confirmed_schema;
 use crate::output::{self, note};
 use crate::waiting::Waiting;
 use clap::Args;
+use heda::confirmed_schema;
 use heda::failure::Failure;
 use heda::{DataUser, RemoteJob, ResultFolder, report};
 use heda_node::client::training::{Listener, Notice};

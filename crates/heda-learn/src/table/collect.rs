@@ -26,7 +26,7 @@ pub(super) struct Collected<'s> {
     width: usize,
     pub(super) values: Vec<f64>,
     pub(super) labels: Vec<u32>,
-    /// For each row its number in the file.
+    /// For each row to predict its number in the file.
     pub(super) numbers: Vec<u64>,
     /// For each row its name, if a column names rows.
     pub(super) ids: Vec<String>,
@@ -55,6 +55,7 @@ impl<'s> Collected<'s> {
     pub(super) fn collect(&mut self, source: impl RowSource) -> Result<(), ReadError> {
         let file = source.file().to_owned();
         let wanted = self.wanted(&source)?;
+        self.make_room(source.rows().unwrap_or(0));
         let encoder = RowEncoder::new(self.schema);
         let encoder = match self.purpose {
             Purpose::Training => encoder,
@@ -71,12 +72,23 @@ impl<'s> Collected<'s> {
                 }
             })
         })?;
-        let fault = match (self.report.rows_read, self.numbers.len()) {
+        let training = matches!(self.purpose, Purpose::Training);
+        let fault = match (self.report.rows_read, self.labels.is_empty()) {
             (0, _) => ReadFault::Empty,
-            (read, 0) if matches!(self.purpose, Purpose::Training) => ReadFault::AllDropped(read),
+            (read, true) if training => ReadFault::AllDropped(read),
             _ => return Ok(()),
         };
         Err(ReadError::new(&file, fault))
+    }
+
+    /// Room for so many rows, so that memory never holds old and new room beside each other.
+    fn make_room(&mut self, rows: usize) {
+        let rows = rows.min(self.limits.values / self.width.max(1));
+        self.values.reserve_exact(rows * self.width);
+        match self.purpose {
+            Purpose::Training => self.labels.reserve_exact(rows),
+            Purpose::Prediction { .. } => self.numbers.reserve_exact(rows),
+        }
     }
 
     /// Adds a row; a fault comes with the position of its column.
@@ -108,7 +120,9 @@ impl<'s> Collected<'s> {
             (_, last) => name = last.map(|cell| level_text(cell).into_owned()),
         }
         if kept {
-            self.numbers.push(self.report.rows_read);
+            if matches!(self.purpose, Purpose::Prediction { .. }) {
+                self.numbers.push(self.report.rows_read);
+            }
             self.ids.extend(name);
         } else {
             self.values.truncate(start);

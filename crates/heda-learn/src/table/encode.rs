@@ -94,9 +94,12 @@ impl<'s> RowEncoder<'s> {
 
 /// Whether a cell has no value.
 pub(super) fn is_missing(cell: &Cell<'_>, markers: &[String]) -> bool {
+    if *cell == Cell::Null || markers.is_empty() {
+        return *cell == Cell::Null;
+    }
     // Numbers of a Parquet file may be marked too, say by -9 or NaN.
     let text = level_text(cell);
-    *cell == Cell::Null || markers.iter().any(|marker| *marker == text)
+    markers.iter().any(|marker| *marker == text)
 }
 
 /// A cell as the name of a level.

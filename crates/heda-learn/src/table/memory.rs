@@ -10,6 +10,14 @@ pub enum Values {
     Numbers(Vec<f64>),
     /// Texts; `None` is a missing one.
     Texts(Vec<Option<String>>),
+    /// Positions in a list of levels, as data frames keep categories; a position beyond the list is
+    /// a missing one.
+    Codes {
+        /// A position a row.
+        codes: Vec<u32>,
+        /// What the positions stand for.
+        levels: Vec<String>,
+    },
 }
 
 /// Named columns of the same length.
@@ -39,7 +47,8 @@ impl Columns {
         }
     }
 
-    fn rows(&self) -> usize {
+    /// Rows of the longest column.
+    pub fn rows(&self) -> usize {
         self.values.iter().map(Values::len).max().unwrap_or(0)
     }
 }
@@ -49,6 +58,7 @@ impl Values {
         match self {
             Self::Numbers(numbers) => numbers.len(),
             Self::Texts(texts) => texts.len(),
+            Self::Codes { codes, .. } => codes.len(),
         }
     }
 
@@ -60,6 +70,10 @@ impl Values {
             },
             Self::Texts(texts) => match texts.get(row)? {
                 Some(text) => Cell::Text(text.trim()),
+                None => Cell::Null,
+            },
+            Self::Codes { codes, levels } => match levels.get(*codes.get(row)? as usize) {
+                Some(level) => Cell::Text(level.trim()),
                 None => Cell::Null,
             },
         })
@@ -85,7 +99,12 @@ impl RowSource for ColumnsSource<'_> {
         None
     }
 
+    fn rows(&self) -> Option<usize> {
+        Some(self.columns.rows())
+    }
+
     fn visit(self, wanted: &[usize], visit: &mut Visit<'_>) -> Result<(), ReadError> {
+        let mut cells = Vec::with_capacity(wanted.len());
         for row in 0..self.columns.rows() {
             let place = Place::Row(row as u64 + 1);
             let cell = |&index: &usize| {
@@ -96,7 +115,10 @@ impl RowSource for ColumnsSource<'_> {
                 };
                 self.columns.values[index].cell(row).ok_or_else(short)
             };
-            let cells = wanted.iter().map(cell).collect::<Result<Vec<_>, _>>()?;
+            cells.clear();
+            for index in wanted {
+                cells.push(cell(index)?);
+            }
             visit(place, &cells)?;
         }
         Ok(())
@@ -107,7 +129,8 @@ impl RowSource for ColumnsSource<'_> {
 mod tests {
     use super::*;
     use crate::schema::Schema;
-    use crate::table::TableReader;
+    use crate::table::collect::{Collected, Purpose};
+    use crate::table::{ReadLimits, TableReader};
 
     const SCHEMA: &str = r#"
 format = 1
@@ -140,6 +163,53 @@ missing = { value = 50 }
         assert_eq!(data.values(), [0.2, 0.5, 1.0]);
         assert_eq!(data.labels(), [0, 1, 0]);
         assert_eq!(report.columns[0].missing, 1);
+    }
+
+    #[test]
+    fn codes_stand_for_their_levels() {
+        let schema = Schema::parse(SCHEMA, "x").unwrap();
+        let reader = TableReader::new(&schema);
+        let levels = vec!["yes".to_owned(), "no".to_owned()];
+        let coded = |codes: Vec<u32>| {
+            Columns::new()
+                .with("age", Values::Numbers(vec![20.0, 40.0, 100.0]))
+                .with(
+                    "ill",
+                    Values::Codes {
+                        codes,
+                        levels: levels.clone(),
+                    },
+                )
+        };
+        let (data, _) = reader.read_columns(&coded(vec![1, 0, 1]), "rows").unwrap();
+        assert_eq!(data.labels(), [0, 1, 0]);
+        let missing = reader.read_columns(&coded(vec![1, 0, u32::MAX]), "rows");
+        assert_eq!(missing.unwrap_err().fault(), &ReadFault::Missing);
+    }
+
+    #[test]
+    fn room_is_made_once_and_for_no_more_than_the_rows() {
+        let schema = Schema::parse(SCHEMA, "x").unwrap();
+        let rows = 1000;
+        let ages = (0..rows).map(|row| f64::from(row % 100)).collect();
+        let codes = (0..rows).map(|row| row % 2).collect();
+        let levels = vec!["no".to_owned(), "yes".to_owned()];
+        let columns = Columns::new()
+            .with("age", Values::Numbers(ages))
+            .with("ill", Values::Codes { codes, levels });
+        let mut table = Collected::new(&schema, ReadLimits::default(), Purpose::Training);
+        table.collect(columns.source("rows")).unwrap();
+        assert_eq!(table.values.capacity(), rows as usize);
+    }
+
+    #[test]
+    fn rows_to_predict_come_from_columns_as_well() {
+        let schema = Schema::parse(SCHEMA, "x").unwrap();
+        let columns = Columns::new().with("age", Values::Numbers(vec![20.0, 100.0]));
+        let (rows, _) = TableReader::new(&schema)
+            .read_rows_columns(&columns, "rows")
+            .unwrap();
+        assert_eq!(rows.values(), [0.2, 1.0]);
     }
 
     #[test]

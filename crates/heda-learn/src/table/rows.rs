@@ -3,6 +3,7 @@
 use super::collect::{Collected, Purpose};
 use super::csv::CsvSource;
 use super::error::ReadError;
+use super::memory::Columns;
 use super::report::ReadReport;
 use super::source::RowSource;
 use super::{AnySource, TableReader, open};
@@ -46,6 +47,15 @@ impl TableReader<'_> {
     ) -> Result<(Rows, ReadReport), ReadError> {
         let bytes = self.limits.record_bytes;
         self.read_rows(CsvSource::open(input, file, bytes, self.format)?, id)
+    }
+
+    /// Reads columns in memory for prediction, as [`TableReader::read_rows_file`] does.
+    pub fn read_rows_columns(
+        &self,
+        columns: &Columns,
+        name: &str,
+    ) -> Result<(Rows, ReadReport), ReadError> {
+        self.read_rows(columns.source(name), None)
     }
 
     fn read_rows(

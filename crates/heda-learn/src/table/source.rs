@@ -33,6 +33,11 @@ pub(crate) trait RowSource {
         vec![true; self.header().len()]
     }
 
+    /// How many rows there are, where that is known before they are read.
+    fn rows(&self) -> Option<usize> {
+        None
+    }
+
     /// Where the header stands.
     fn header_place(&self) -> Option<Place>;
 

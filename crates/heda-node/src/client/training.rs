@@ -137,16 +137,23 @@ struct Loss {
 }
 
 impl NetworkJob {
-    /// Runs the job to its end, or to the next finished iteration or evaluation after SIGTERM or SIGINT.
-    pub fn run_until_signal(self, state: &mut StateFile) -> Result<Outcome, NetworkJobError> {
+    /// Runs the job to its end, or to the next finished iteration or evaluation after `stop` is set;
+    /// without one, after SIGTERM or SIGINT.
+    pub fn run_until(
+        self,
+        state: &mut StateFile,
+        stop: Option<StopSignal>,
+    ) -> Result<Outcome, NetworkJobError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .map_err(NetworkJobError::Runtime)?;
-        let (switch, stop) = StopSwitch::new();
-        let listening = runtime.block_on(async { stop_on_signals(switch) });
-        listening.map_err(NetworkJobError::Runtime)?;
-        let outcome = self.run(runtime.handle(), state, &stop);
+        let (switch, signalled) = StopSwitch::new();
+        if stop.is_none() {
+            let listening = runtime.block_on(async { stop_on_signals(switch) });
+            listening.map_err(NetworkJobError::Runtime)?;
+        }
+        let outcome = self.run(runtime.handle(), state, &stop.unwrap_or(signalled));
         runtime.shutdown_background();
         outcome
     }

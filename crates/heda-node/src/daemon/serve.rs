@@ -13,7 +13,7 @@ use crate::identity::trust::{Trust, TrustError};
 use crate::identity::{Identity, IdentityError};
 use crate::system::clock::{Clock, SystemClock};
 use crate::system::files;
-use crate::system::stop::{StopSwitch, stop_on_signals};
+use crate::system::stop::{StopSignal, StopSwitch, stop_on_signals};
 use crate::wire::WireLimits;
 use heda_crypto::random::{NoRandomness, Randomness};
 use rand_core::Rng;
@@ -63,6 +63,28 @@ pub enum ServeError {
 
 /// Serves until SIGTERM or SIGINT; `ready` is called with the address when peers can connect.
 pub fn serve(config: &ProviderConfig, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    // Before anyone is told that we serve: whoever knows may also ask us to stop.
+    serve_with(config, ready, || {
+        let (switch, stop) = StopSwitch::new();
+        stop_on_signals(switch).map(|()| stop)
+    })
+}
+
+/// The same until `stop` is set: for programs that hear signals themselves.
+pub fn serve_until(
+    config: &ProviderConfig,
+    ready: impl FnOnce(SocketAddr),
+    stop: StopSignal,
+) -> Result<(), ServeError> {
+    serve_with(config, ready, || Ok(stop))
+}
+
+/// `stop` is called within the runtime.
+fn serve_with(
+    config: &ProviderConfig,
+    ready: impl FnOnce(SocketAddr),
+    stop: impl FnOnce() -> std::io::Result<StopSignal>,
+) -> Result<(), ServeError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let metrics = Arc::new(Metrics::default());
     let identity = Identity::load(&config.identity)?;
@@ -72,10 +94,8 @@ pub fn serve(config: &ProviderConfig, ready: impl FnOnce(SocketAddr)) -> Result<
         .enable_all()
         .build()
         .map_err(ServeError::Runtime)?;
-    let (switch, stop) = StopSwitch::new();
-    // Before anyone is told that we serve: whoever knows may also ask us to stop.
-    let listening = runtime.block_on(async { stop_on_signals(switch) });
-    listening.map_err(ServeError::Runtime)?;
+    let stop = runtime.block_on(async { stop() });
+    let stop = stop.map_err(ServeError::Runtime)?;
     let served = runtime.block_on(async {
         let daemon = Daemon::bind(settings, metrics).await?;
         let address = daemon.address();

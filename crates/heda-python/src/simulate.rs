@@ -1,0 +1,132 @@
+//! A whole job in this process, on rows that the caller may read.
+
+use crate::fault::input;
+use crate::job::Trained;
+use crate::schema::Schema;
+use crate::table::Rows;
+use crate::work;
+use heda::{
+    Dataset, Engine, Epsilon, Failure, Job, JobBuilder, LossKind, Settings, Simulation, Spending,
+};
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// How to train, as estimators say it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Wanted {
+    loss: String,
+    engine: String,
+    c: Option<f64>,
+    max_iter: Option<u32>,
+    tol: Option<f64>,
+    holdout: f64,
+    encrypt: Option<usize>,
+    publish_epsilon: Option<f64>,
+    epsilon: Option<f64>,
+    delta: Option<f64>,
+}
+
+/// Trains on encoded rows under encryption, with providers that are threads.
+#[pyfunction]
+#[pyo3(signature = (rows, schema, title, wanted, providers, seed=None, watch=None))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn simulate(
+    py: Python<'_>,
+    rows: &Rows,
+    schema: &Schema,
+    title: String,
+    wanted: Wanted,
+    providers: usize,
+    seed: Option<u64>,
+    watch: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Trained> {
+    let data = Arc::clone(&rows.data);
+    let builder = Job::builder(schema.checked().name(), Arc::clone(schema.checked()));
+    let job = wanted
+        .job(builder, &data)
+        .and_then(|job| job.build().map_err(Failure::input));
+    let job = job.map_err(|failure| crate::fault::raised(py, &failure))?;
+    let permille = permille(wanted.holdout).ok_or_else(|| {
+        input(
+            py,
+            "holdout: choose a share of at least 0 and below 1, such as 0.2",
+        )
+    })?;
+    let mut simulation = Simulation::new(job)
+        .title(title)
+        .providers(providers)
+        .set_aside(permille);
+    if let Some(seed) = seed {
+        simulation = simulation.danger_seeded(seed);
+    }
+    work::run(py, watch, move |teller| {
+        simulation.run(&data, &mut teller.observer())
+    })
+    .map(Trained::of)
+}
+
+/// A share in thousandths.
+fn permille(share: f64) -> Option<u32> {
+    (0.0..0.9995)
+        .contains(&share)
+        .then(|| (1000.0 * share).round() as u32)
+}
+
+impl Wanted {
+    fn job(&self, builder: JobBuilder, data: &Dataset) -> Result<JobBuilder, Failure> {
+        let named = |what: &str, name: &str, e: serde_json::Error| {
+            Failure::input(format!("{what}={name:?}: {e}"))
+        };
+        let loss: LossKind = serde_json::from_value(self.loss.as_str().into())
+            .map_err(|e| named("loss", &self.loss, e))?;
+        let engine: Engine = serde_json::from_value(self.engine.as_str().into())
+            .map_err(|e| named("engine", &self.engine, e))?;
+        let permille = permille(self.holdout).unwrap_or(0);
+        let training = data.rows() - data.rows() * permille as usize / 1000;
+        let builder = builder.engine(engine).loss(loss).hold_out(permille);
+        let mut builder = self.settings(builder, training, spread(data));
+        if let Some(iota) = self.encrypt {
+            builder = builder.encrypt_best(iota);
+        }
+        if let Some(epsilon) = self.publish_epsilon {
+            builder = builder.spend(Some(Spending::Total(exact(epsilon)?)));
+        }
+        match self.epsilon {
+            Some(epsilon) => builder
+                .private_within(exact(epsilon)?, self.delta, training)
+                .map_err(Failure::input),
+            None => Ok(builder),
+        }
+    }
+
+    /// The penalty is scikit-learn's for columns of variance one: beside the mean loss, and on
+    /// coefficients of values in [0, 1], whose variance is smaller.
+    fn settings(&self, builder: JobBuilder, training: usize, spread: f64) -> JobBuilder {
+        let mut settings = Settings {
+            tolerance: self.tol.unwrap_or(2e-4),
+            max_iterations: 80,
+            ..Settings::lbfgs(self.c.map_or(0.0, |c| spread / (c * training as f64)))
+        };
+        if let Some(iterations) = self.max_iter {
+            settings.max_iterations = iterations;
+        }
+        builder.settings(settings)
+    }
+}
+
+/// Mean variance of the encoded columns.
+fn spread(data: &Dataset) -> f64 {
+    let rows = data.rows() as f64;
+    let columns = (0..data.width()).map(|column| {
+        let mean = data.column(column).sum::<f64>() / rows;
+        let squares = data.column(column).map(|value| (value - mean).powi(2));
+        squares.sum::<f64>() / rows
+    });
+    columns.sum::<f64>() / data.width() as f64
+}
+
+/// ε as it is written, without the noise of binary fractions.
+fn exact(epsilon: f64) -> Result<Epsilon, Failure> {
+    epsilon.to_string().parse().map_err(Failure::input)
+}

@@ -1,0 +1,202 @@
+"""Jobs with providers on the network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+from heda import _heda, _html, _progress
+from heda._errors import InputError
+from heda._model import Model
+from heda._report import Report
+
+
+class Job:
+    """A job file: what is to be trained with which providers. Rows stay where they are.
+
+    Attributes
+    ----------
+    path : Path
+        The job file.
+    data_set, loss, engine : str
+        What it says.
+    providers : int
+        How many providers take part.
+    """
+
+    def __init__(
+        self, path: str | PathLike[str], answers: str | PathLike[str] | None = None
+    ) -> None:
+        self.path = Path(path)
+        self.answers = None if answers is None else Path(answers)
+        self.data_set, self.loss, self.engine, self.providers, self.is_seeded = _heda.describe_job(
+            fspath(self.path), self.answers
+        )
+
+    @classmethod
+    def from_toml(
+        cls, path: str | PathLike[str], *, answers: str | PathLike[str] | None = None
+    ) -> Job:
+        """Read and check a job file.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        answers : path, optional
+            A folder with the answers of providers to an invitation.
+        """
+        return cls(path, answers)
+
+    def train(
+        self,
+        out: str | PathLike[str] = "heda-result",
+        *,
+        resume: bool = False,
+        unconfirmed: bool = False,
+        patience: int | None = None,
+        verbose: bool | None = None,
+    ) -> tuple[Model, Report]:
+        """Train, and leave model and report in a folder.
+
+        While the job runs, its checkpoint is in the folder. Ctrl-C stops within a second; what was
+        finished is kept, and ``resume=True`` goes on.
+
+        Parameters
+        ----------
+        out : path
+            The folder.
+        resume : bool
+            Whether to go on from the checkpoint in the folder.
+        unconfirmed : bool
+            Train by a schema that still has marks of what was read from rows.
+        patience : int, optional
+            Seconds to wait for providers that cannot be reached.
+        verbose : bool, optional
+            Whether to show a bar; in notebooks and terminals if not given.
+        """
+        trained = self._train(out, resume, unconfirmed, patience, verbose)
+        return Model._of(trained.model), Report._of(trained, self._command(out))
+
+    def _command(self, out: str | PathLike[str]) -> str:
+        return f"heda.Job.from_toml({str(self.path)!r}).train({fspath(out)!r})"
+
+    def _train(
+        self,
+        out: str | PathLike[str],
+        resume: bool,
+        unconfirmed: bool,
+        patience: int | None,
+        verbose: bool | None,
+    ) -> _heda.Trained:
+        watch = _progress.watcher(verbose)
+        try:
+            return _heda.train(
+                fspath(self.path),
+                fspath(out),
+                self._command(out),
+                resume,
+                unconfirmed,
+                self.answers,
+                patience,
+                watch,
+            )
+        except KeyboardInterrupt as stopped:
+            stopped.add_note(f"finished iterations are kept in {fspath(out)}; resume=True goes on")
+            raise
+        finally:
+            watch("end", "", 0, 0, None)
+
+    def __repr__(self) -> str:
+        return f"Job({self.data_set!r}, {self.loss}, {self.providers} providers)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("data set", self.data_set),
+            ("loss", self.loss),
+            ("engine", self.engine),
+            ("providers", self.providers),
+        ]
+        return _html.titled(f"Job {self.path.name}", _html.table(("", ""), rows))
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A provider on the network.
+
+    Parameters
+    ----------
+    name : str
+        What to call it.
+    address : str
+        Host and port.
+    fingerprint : str
+        Its fingerprint, as its ``heda.identity.create`` returned it.
+    """
+
+    name: str
+    address: str
+    fingerprint: str
+
+
+class Providers:
+    """Providers on the network, for ``fit``: the estimator says how to train.
+
+    Parameters
+    ----------
+    peers : iterable of Peer
+        With whom.
+    identity : path
+        The data user's folder, made by ``heda.identity.create``.
+    schema : path
+        The schema that all parties agreed on.
+    data_set : str
+        What the providers call their data.
+
+    Examples
+    --------
+    >>> import heda
+    >>> north = heda.Peer("north", "north.example:7443", "sha256:" + 64 * "a")
+    >>> heda.Providers([north], identity="user", schema="schema.toml", data_set="ward")
+    Providers(['north'], data_set='ward')
+    """
+
+    def __init__(
+        self,
+        peers: Iterable[Peer],
+        *,
+        identity: str | PathLike[str],
+        schema: str | PathLike[str],
+        data_set: str,
+    ) -> None:
+        self.peers = tuple(peers)
+        self.identity = Path(identity).absolute()
+        self.schema = Path(schema).absolute()
+        self.data_set = data_set
+        if not self.peers:
+            raise InputError("a job needs at least one provider; pass heda.Peer(…) for each")
+
+    def write_job(self, path: str | PathLike[str], settings: Mapping[str, object]) -> Job:
+        """Write a job file, which ``heda train`` takes as well, and read it."""
+        keys: dict[str, object] = {
+            "identity": str(self.identity),
+            "schema": str(self.schema),
+            "data_set": self.data_set,
+            **settings,
+        }
+        text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
+        for peer in self.peers:
+            text += (
+                f"\n[[provider]]\nname = {json.dumps(peer.name)}\n"
+                f"address = {json.dumps(peer.address)}\nfingerprint = {json.dumps(peer.fingerprint)}\n"
+            )
+        place = Path(path)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+        return Job(place)
+
+    def __repr__(self) -> str:
+        return f"Providers({[peer.name for peer in self.peers]}, data_set={self.data_set!r})"
