@@ -123,6 +123,12 @@ class Job:
         return _html.titled(f"Job {self.path.name}", _html.table(("", ""), rows))
 
 
+def _toml(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_toml(part)}" for key, part in value.items()) + " }"
+    return json.dumps(value)
+
+
 @dataclass(frozen=True)
 class Peer:
     """A provider on the network.
@@ -187,7 +193,7 @@ class Providers:
             "data_set": self.data_set,
             **settings,
         }
-        text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
+        text = "".join(f"{key} = {_toml(value)}\n" for key, value in keys.items())
         for peer in self.peers:
             text += (
                 f"\n[[provider]]\nname = {json.dumps(peer.name)}\n"

@@ -20,8 +20,6 @@ from heda._model import Model
 from heda._report import Report
 from heda._schema import Schema
 
-#: Iterations of a job whose estimator does not say how many.
-_ITERATIONS = 50
 #: Fewest rows that a provider of a simulation is given.
 _ROWS_EACH = 10
 
@@ -36,16 +34,20 @@ class Privacy:
         How much one row may change what is seen; 1 is strong, 10 is weak.
     delta : float, optional
         The chance with which the promise may fail; chosen by the number of rows if not given.
+    rows : int, optional
+        About how many training rows all providers have together. It sets the length of steps, never
+        the guarantee; a simulation counts its rows, a job on the network needs it.
 
     Examples
     --------
     >>> import heda
     >>> heda.Privacy(epsilon=1)
-    Privacy(epsilon=1, delta=None)
+    Privacy(epsilon=1, delta=None, rows=None)
     """
 
     epsilon: float
     delta: float | None = None
+    rows: int | None = None
 
 
 class _LinearClassifier(_params.Parameters):
@@ -144,7 +146,8 @@ class _LinearClassifier(_params.Parameters):
     ) -> Self:
         if y is not None:
             raise InputError("a job has no y: labels stay with the providers")
-        if job.loss != self._loss:
+        # A private logistic regression has derivatives of at most one half.
+        if job.loss.removeprefix("bounded-") != self._loss:
             raise InputError(
                 f"the job minimises {job.loss}, {type(self).__name__} {self._loss}; correct `loss` in "
                 f"{job.path}, or take the estimator that fits"
@@ -190,22 +193,31 @@ class _LinearClassifier(_params.Parameters):
     def _job_keys(self) -> dict[str, object]:
         """Return the parameters as a job file has them."""
         wanted = self._wanted()
-        if self.privacy is not None:
-            raise InputError("private jobs run in simulation only so far; leave privacy out")
+        if self.privacy is not None and self.privacy.rows is None:
+            raise InputError(
+                "a private job on the network needs to know about how many rows there are in all: pass "
+                "heda.Privacy(epsilon, rows=…)"
+            )
         if wanted["c"] != 1.0:
             raise InputError(
                 "jobs on the network have the usual penalty so far; leave C and penalty"
             )
-        keys = {
+        keys: dict[str, object] = {
             "engine": wanted["engine"],
             "loss": wanted["loss"],
-            "iterations": _ITERATIONS if wanted["max_iter"] is None else wanted["max_iter"],
+            "iterations": wanted["max_iter"],
             "tolerance": wanted["tol"],
             "held_out": wanted["holdout"],
             "iota": wanted["encrypt"],
             "epsilon": wanted["publish_epsilon"],
             "seed": self._seed(),
         }
+        if self.privacy is not None:
+            promise = {"epsilon": self.privacy.epsilon, "rows": self.privacy.rows}
+            keys["privacy"] = promise | (
+                {"delta": self.privacy.delta} if self.privacy.delta else {}
+            )
+            del keys["held_out"]
         return {key: value for key, value in keys.items() if value is not None}
 
     def _seed(self) -> int | None:

@@ -89,6 +89,7 @@ class Provider:
         known_co_providers_min: int = 1,
         revealed_per_unknown_max: float = 0.2,
         epsilon_total: float | None = None,
+        privacy_epsilon_total: float | None = None,
     ) -> Self:
         """Write the configuration and, if there is none, the identity of a provider.
 
@@ -108,7 +109,7 @@ class Provider:
         listen : str
             Address and port for data users.
         rows_per_batch_min, iterations_per_job, iterations_per_day, known_co_providers_min, \
-revealed_per_unknown_max, epsilon_total
+revealed_per_unknown_max, epsilon_total, privacy_epsilon_total
             What jobs may use up (``heda reference``).
         """
         place = Path(folder)
@@ -142,6 +143,8 @@ revealed_per_unknown_max, epsilon_total
         )
         if epsilon_total is not None:
             lines.append(f"epsilon_total = {float(epsilon_total)!r}")
+        if privacy_epsilon_total is not None:
+            lines.append(f"privacy_epsilon_total = {float(privacy_epsilon_total)!r}")
         config.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return cls(config)
 

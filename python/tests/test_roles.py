@@ -66,6 +66,7 @@ class Network:
                 iterations_per_job=5000,
                 iterations_per_day=50000,
                 revealed_per_unknown_max=1000,
+                privacy_epsilon_total=8,
             )
             if seed is not None:
                 with provider.config.open("a") as file:
@@ -143,13 +144,18 @@ def test_providers_alone_are_enough(tmp_path: Path) -> None:
     try:
         estimator = heda.LogisticRegression(max_iter=8, holdout=0.2)
         estimator.fit(providers, out=tmp_path / "out")
+        promise = heda.Privacy(epsilon=4, rows=400)
+        private = heda.LogisticRegression(privacy=promise).fit(providers, out=tmp_path / "private")
+        assert private.report_.summary["private"]["epsilon"] == 4
+        spent = network.providers[0].ledger.budget["private"]["epsilon_spent"]
+        assert 0 < spent <= 4.01
     finally:
         network.stop()
     assert estimator.report_.accuracy is not None
     assert estimator.report_.summary["held_out"] == 80
     assert estimator.report_.summary["providers"] == 2
     assert heda.Job.from_toml(tmp_path / "out" / "job.toml").providers == 2
-    with pytest.raises(heda.InputError, match="simulation only"):
+    with pytest.raises(heda.InputError, match="rows="):
         heda.LogisticRegression(privacy=heda.Privacy(1)).fit(providers, out=tmp_path / "no")
     with pytest.raises(heda.InputError, match="at least one"):
         heda.Providers([], **where)
