@@ -90,6 +90,7 @@ class Provider:
         revealed_per_unknown_max: float = 0.2,
         epsilon_total: float | None = None,
         privacy_epsilon_total: float | None = None,
+        privacy_delta: float = 1e-6,
     ) -> Self:
         """Write the configuration and, if there is none, the identity of a provider.
 
@@ -109,7 +110,7 @@ class Provider:
         listen : str
             Address and port for data users.
         rows_per_batch_min, iterations_per_job, iterations_per_day, known_co_providers_min, \
-revealed_per_unknown_max, epsilon_total, privacy_epsilon_total
+revealed_per_unknown_max, epsilon_total, privacy_epsilon_total, privacy_delta
             What jobs may use up (``heda reference``).
         """
         place = Path(folder)
@@ -145,6 +146,7 @@ revealed_per_unknown_max, epsilon_total, privacy_epsilon_total
             lines.append(f"epsilon_total = {float(epsilon_total)!r}")
         if privacy_epsilon_total is not None:
             lines.append(f"privacy_epsilon_total = {float(privacy_epsilon_total)!r}")
+            lines.append(f"privacy_delta = {float(privacy_delta)!r}")
         config.write_text("\n".join(lines) + "\n", encoding="utf-8")
         return cls(config)
 
