@@ -60,10 +60,10 @@ impl Schema {
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         guarded(py, || {
-            let schema = schema::Schema::read(&path).map_err(Failure::input)?;
+            let (text, schema) = schema::Schema::read_with_text(&path).map_err(Failure::input)?;
             Ok(Self {
                 schema: Arc::new(schema),
-                text: std::fs::read_to_string(&path).map_err(Failure::input)?,
+                text,
                 assumptions: Vec::new(),
             })
         })
