@@ -9,6 +9,9 @@ use heda::{
     Dataset, Engine, Epsilon, Failure, Job, JobBuilder, LossKind, Settings, Simulation, Spending,
 };
 use pyo3::prelude::*;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::StrDeserializer;
 use std::sync::Arc;
 
 /// How to train, as estimators say it.
@@ -75,13 +78,8 @@ fn permille(share: f64) -> Option<u32> {
 
 impl Wanted {
     fn job(&self, builder: JobBuilder, data: &Dataset) -> Result<JobBuilder, Failure> {
-        let named = |what: &str, name: &str, e: serde_json::Error| {
-            Failure::input(format!("{what}={name:?}: {e}"))
-        };
-        let loss: LossKind = serde_json::from_value(self.loss.as_str().into())
-            .map_err(|e| named("loss", &self.loss, e))?;
-        let engine: Engine = serde_json::from_value(self.engine.as_str().into())
-            .map_err(|e| named("engine", &self.engine, e))?;
+        let loss: LossKind = named("loss", &self.loss)?;
+        let engine: Engine = named("engine", &self.engine)?;
         let permille = permille(self.holdout).unwrap_or(0);
         let training = data.rows() - data.rows() * permille as usize / 1000;
         let builder = builder.engine(engine).loss(loss).hold_out(permille);
@@ -113,6 +111,12 @@ impl Wanted {
         }
         builder.settings(settings)
     }
+}
+
+/// What a job file calls so.
+fn named<'n, T: Deserialize<'n>>(what: &str, name: &'n str) -> Result<T, Failure> {
+    let known: StrDeserializer<'n, serde::de::value::Error> = name.into_deserializer();
+    T::deserialize(known).map_err(|e| Failure::input(format!("{what}={name:?}: {e}")))
 }
 
 /// Mean variance of the encoded columns.

@@ -54,6 +54,7 @@ targets! {
     ];
     columns => text::columns_in_memory, [
         "heda-learn TableReader::read_columns",
+        "heda-learn TableReader::read_rows_columns",
         "heda-learn infer::propose_columns",
     ];
     csv => text::csv, [

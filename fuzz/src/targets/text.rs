@@ -116,6 +116,7 @@ pub(super) fn columns_in_memory() -> Target {
     of_text(move |text| {
         let columns = columns(text);
         let _ = infer::propose_columns(&columns, "rows", None);
+        let _ = TableReader::new(&schema).read_rows_columns(&columns, "rows");
         let read = TableReader::new(&schema).read_columns(&columns, "rows");
         if let Ok((data, _)) = &read {
             let mut values = data.values().iter();
