@@ -1,11 +1,65 @@
 //! Words of any width packed without gaps, lowest bit first: how bulk messages travel.
+//!
+//! ```
+//! use heda_crypto::bits::{pack, signed, unpack};
+//!
+//! let bytes = pack(&[3u64.wrapping_sub(5), 1], 28);
+//! assert_eq!(bytes.len(), 7);
+//! let words = unpack(&bytes, 2, 28)?;
+//! assert_eq!((signed(words[0], 28), words[1]), (-2, 1));
+//! # Ok::<(), heda_crypto::bits::PackedError>(())
+//! ```
 
 /// The widest word.
 pub const MOST_BITS: u32 = 48;
 
+/// Bytes that are not so many words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PackedError {
+    /// Another length than so many words have.
+    #[error("{got} bytes where {expected} were expected")]
+    Length {
+        /// What arrived.
+        got: usize,
+        /// What so many words take.
+        expected: usize,
+    },
+    /// Bits after the last word.
+    #[error("bits are set after the last number")]
+    Padding,
+}
+
 /// Bytes of `count` words of `width` bits.
 pub fn packed_bytes(count: usize, width: u32) -> usize {
     (count * width as usize).div_ceil(8)
+}
+
+/// The lowest `width` bits, 1 to [`MOST_BITS`], of each word.
+pub fn pack(words: &[u64], width: u32) -> Vec<u8> {
+    let mut writer = BitWriter::with_capacity(packed_bytes(words.len(), width));
+    words.iter().for_each(|word| writer.push(*word, width));
+    writer.finish()
+}
+
+/// Exactly `count` words of `width` bits, 1 to [`MOST_BITS`], and noughts to the end of the last byte.
+pub fn unpack(bytes: &[u8], count: usize, width: u32) -> Result<Vec<u64>, PackedError> {
+    let (got, expected) = (bytes.len(), packed_bytes(count, width));
+    if got != expected {
+        return Err(PackedError::Length { got, expected });
+    }
+    let used = count * width as usize % 8;
+    if used > 0 && bytes.last().is_some_and(|byte| byte >> used != 0) {
+        return Err(PackedError::Padding);
+    }
+    let mut reader = BitReader::new(bytes);
+    Ok((0..count).map(|_| reader.next(width)).collect())
+}
+
+/// The lowest `width` bits, 1 to 64, of a word, read as a signed number.
+pub fn signed(word: u64, width: u32) -> i64 {
+    let shift = u64::BITS - width;
+    ((word << shift) as i64) >> shift
 }
 
 /// Appends words to a message.
@@ -124,6 +178,39 @@ mod tests {
                 assert_eq!(reader.next(width(n)), expected, "word {n} of {count}");
             }
         }
+    }
+
+    #[test]
+    fn packed_words_round_trip_in_as_few_bytes_as_possible() {
+        for width in 1..=MOST_BITS {
+            for count in [0u64, 1, 2, 7, 8, 9, 65] {
+                let words: Vec<u64> = (1..=count)
+                    .map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - width))
+                    .collect();
+                let bytes = pack(&words, width);
+                assert_eq!(bytes.len(), (count * u64::from(width)).div_ceil(8) as usize);
+                assert_eq!(unpack(&bytes, count as usize, width), Ok(words));
+            }
+            let least = -1i64 << (width - 1);
+            for value in [0, -1, least, -1 - least] {
+                let word = unpack(&pack(&[value as u64], width), 1, width).unwrap()[0];
+                assert_eq!(signed(word, width), value, "{width} bits");
+            }
+        }
+        // Whole bytes are the least significant ones, in order.
+        assert_eq!(pack(&[0x0403_0201, 5], 24), [1, 2, 3, 5, 0, 0]);
+    }
+
+    #[test]
+    fn other_lengths_and_stray_bits_are_refused() {
+        let mut bytes = pack(&[1, 2, 3], 12);
+        let (got, expected) = (5, 3);
+        assert_eq!(
+            unpack(&bytes, 2, 12),
+            Err(PackedError::Length { got, expected })
+        );
+        bytes[4] |= 0x10;
+        assert_eq!(unpack(&bytes, 3, 12), Err(PackedError::Padding));
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod bundled;
 pub mod data;
 pub mod date;
 pub mod gradient;
+pub mod grid;
 pub mod infer;
 pub mod loss;
 pub mod metrics;
@@ -15,7 +16,6 @@ pub mod partition;
 pub mod private;
 pub mod reference;
 pub mod resident;
-pub mod ring;
 #[cfg(test)]
 mod samples;
 pub mod schema;

@@ -6,11 +6,11 @@
 use chacha20::ChaCha20Rng;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
+use heda_learn::grid::Grid;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Optimiser, Settings};
 use heda_learn::oracle::{TrainConfig, score, train};
 use heda_learn::resident::{Encoding, GridRows, Position, ResidentSource, Resolution, RowCoins};
-use heda_learn::ring::Grid;
 use heda_learn::split::Split;
 use rand_core::{Rng, SeedableRng};
 use std::ops::ControlFlow;

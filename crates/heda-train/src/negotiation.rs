@@ -18,9 +18,9 @@
 //! nothing is read from data.
 
 use crate::codec::hex;
+use heda_crypto::bits::{pack, packed_bytes, unpack};
 use heda_crypto::masking::{MASK_BITS, MaskingError, Masks};
 use heda_learn::data::Dataset;
-use heda_learn::ring::Ring;
 use heda_learn::schema::{Schema, SchemaFingerprint};
 use heda_learn::score::{Method, Ranking, ScoreError, Scores};
 use zeroize::Zeroizing;
@@ -31,8 +31,8 @@ pub const PURPOSE: &str = "scores";
 const SHARE_ONE: u64 = 1 << 20;
 /// More rows than this, over all providers, could overflow the sum.
 pub const MAX_ROWS: usize = 1 << (MASK_BITS - 20);
-/// Where shares are added up: the ring of the masks.
-const RING: Ring = Ring::of(MASK_BITS);
+/// Shares are added up modulo 2^48, like the masks.
+const MODULUS_MASK: u64 = (1 << MASK_BITS) - 1;
 const FINGERPRINT_BYTES: usize = 32;
 
 /// Why no ranking was agreed on.
@@ -125,7 +125,7 @@ impl Question {
     }
 
     pub(crate) fn contribution_bytes(&self) -> usize {
-        FINGERPRINT_BYTES + RING.encoded_length(self.features)
+        FINGERPRINT_BYTES + packed_bytes(self.features, MASK_BITS)
     }
 }
 
@@ -154,8 +154,8 @@ impl Provider {
         let masks = masks.stream(PURPOSE, 0, shares.len())?;
         let mut message = self.question.fingerprint.as_bytes().to_vec();
         let masked = shares.iter().zip(masks.iter());
-        let masked: Vec<u64> = masked.map(|(s, m)| RING.add(*s, *m)).collect();
-        message.extend(RING.encode(&masked));
+        let masked: Vec<u64> = masked.map(|(s, m)| s.wrapping_add(*m)).collect();
+        message.extend(pack(&masked, MASK_BITS));
         Ok(message)
     }
 
@@ -245,10 +245,10 @@ impl DataUser {
         let mut sum = vec![0u64; self.question.features];
         for (member, bytes) in self.members.iter().zip(contributions) {
             let numbers = self.checked(member, bytes, self.question.contribution_bytes())?;
-            let numbers = RING.decode(numbers, self.question.features);
+            let numbers = unpack(numbers, self.question.features, MASK_BITS);
             let numbers = numbers.map_err(|_| NegotiationError::Sum)?;
             for (sum, number) in sum.iter_mut().zip(numbers) {
-                *sum = RING.add(*sum, number);
+                *sum = sum.wrapping_add(number) & MODULUS_MASK;
             }
         }
         self.agreement(&sum)

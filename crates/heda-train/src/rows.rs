@@ -6,7 +6,7 @@ use crate::engine::Part;
 use heda_crypto::random::Randomness;
 use heda_dp::column::ColumnSpec;
 use heda_learn::data::{Dataset, Feature};
-use heda_learn::ring::Grid;
+use heda_learn::grid::Grid;
 use heda_learn::split::shuffle;
 use rand_core::{Rng, SeedableRng};
 use std::ops::Range;

@@ -142,7 +142,7 @@ targets! {
     job_paper_to_provider => job::paper_provider, ["heda-paper provider::read_paillier_key"];
     job_paper_to_user => job::paper_user, ["heda-paper Dictionary::decode"];
     job_resident_to_provider => job::resident_provider, [
-        "heda-learn Ring::decode",
+        "heda-crypto bits::unpack",
         "heda-train Announcements::decode",
         "heda-train Message::decode",
         "heda-train Proposal::decode",

@@ -14,6 +14,7 @@ use super::part::{Part, parts};
 use super::request::{Request, Shape};
 use super::stream::BLOCK_WORDS;
 use super::{MAX_ENTRY_BITS, TransferError, expect_count, expect_field, expect_length};
+use crate::bits::{BitReader, BitWriter, packed_bytes};
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,22 +56,17 @@ pub struct IndexCorrections {
 impl IndexCorrections {
     /// Bytes of the corrections of so many transfers.
     pub fn bytes(field: FieldBits, transfers: usize) -> usize {
-        (transfers * field.get()).div_ceil(8)
+        packed_bytes(transfers, field.get() as u32)
     }
 
     /// The corrections as they are sent: f bits each, lowest first, one after another.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let width = self.field.get();
-        let mut bytes = vec![0; Self::bytes(self.field, self.values.len())];
-        for (number, value) in self.values.iter().enumerate() {
-            let (byte, shift) = (number * width / 8, number * width % 8);
-            let both = (u16::from(*value) << shift).to_le_bytes();
-            bytes[byte] |= both[0];
-            if shift + width > 8 {
-                bytes[byte + 1] |= both[1];
-            }
+        let mut writer = BitWriter::with_capacity(Self::bytes(self.field, self.values.len()));
+        let width = self.field.get() as u32;
+        for value in &self.values {
+            writer.push(u64::from(*value), width);
         }
-        bytes
+        writer.finish()
     }
 
     /// The corrections as they arrived.
@@ -85,11 +81,8 @@ impl IndexCorrections {
         if used > 0 && bytes.last().is_some_and(|byte| byte >> used != 0) {
             return Err(TransferError::Padding { what });
         }
-        let value = |number: usize| {
-            let (byte, shift) = (number * field.get() / 8, number * field.get() % 8);
-            let next = bytes.get(byte + 1).copied().unwrap_or(0);
-            (u16::from_le_bytes([bytes[byte], next]) >> shift) as u8 & (field.elements() - 1) as u8
-        };
+        let mut reader = BitReader::new(bytes);
+        let value = |_| reader.next(field.get() as u32) as u8;
         Ok(Self {
             field,
             values: (0..transfers).map(value).collect(),

@@ -2,7 +2,7 @@
 
 use super::capacity::Limits;
 use heda_learn::gradient::Batch;
-use heda_learn::ring::Grid;
+use heda_learn::grid::Grid;
 
 /// Steps of the grid of encrypted columns: two decimals.
 pub(super) const STEPS: u32 = 100;

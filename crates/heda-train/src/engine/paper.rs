@@ -15,8 +15,8 @@ use heda_blocks::channel::Channel;
 use heda_crypto::masking::{MaskingError, Masks};
 use heda_crypto::random::Randomness;
 use heda_learn::gradient::Gradient;
+use heda_learn::grid::Grid;
 use heda_learn::loss::LossKind;
-use heda_learn::ring::Grid;
 use heda_paper::algorithm5::{
     Column, Limits as Coefficients, PaperError, PaperProvider, PaperRemote, PaperRows, Plan,
     ProviderKeys, Shape, leaks,

@@ -6,6 +6,7 @@
 use super::scores::OpenedColumns;
 use super::shape::{Shape, TreeNumbers};
 use super::{StepError, exactly, parts, payload, symbols};
+use heda_crypto::bits::signed;
 use heda_crypto::transfer::{
     Chooser, ChosenBits, ChosenIndices, RandomBits, RandomIndices, TreeLabel, TreeOffers, path_bits,
 };
@@ -214,9 +215,7 @@ pub(super) fn whole_sums(shape: &Shape, parts: &[Vec<u64>]) -> Vec<i64> {
         .enumerate()
         .map(|(column, width)| {
             let parts = parts.iter().map(|part| part[column]);
-            let sum = parts.fold(0, u64::wrapping_add);
-            let shift = 64 - width;
-            ((sum << shift) as i64) >> shift
+            signed(parts.fold(0, u64::wrapping_add), width)
         })
         .collect()
 }
