@@ -305,7 +305,7 @@ fn course(summary: &Summary) -> Markup {
     let title = "Convergence: largest entry of the mean gradient";
     let right = html! {
         (decay(title, "iteration", &summary.gradient_norms))
-        @for stop in &summary.stopped { p { (stop) } }
+        @for words in summary.stopped.iter().chain(&summary.shrunk) { p { (words) } }
         p { (words) }
     };
     section("Time and convergence", &pair(&left, &right))

@@ -4,12 +4,12 @@
 mod interval;
 mod privacy;
 mod text;
+mod training;
 
 pub use interval::interval;
 
 use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
-use heda_learn::optimise::Stop;
 use heda_learn::schema::Schema;
 use heda_train::histogram::{Confusion, Histogram};
 use heda_train::job::{ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed};
@@ -91,6 +91,8 @@ pub struct Summary {
     pub gradient_norms: Vec<f64>,
     /// Why training ended, a sentence for each model.
     pub stopped: Vec<String>,
+    /// Where coefficients were too large for the engine, a sentence for each such model.
+    pub shrunk: Vec<String>,
     /// The penalty λ of λ/2·‖w‖² beside the mean loss.
     pub penalty: f64,
     /// When it was made, in UTC.
@@ -285,7 +287,10 @@ impl Summary {
             }),
             confusion: only.as_ref().and_then(|only| only.confusion),
             stopped: (outcome.fits.iter())
-                .map(|fit| stopped(fit, &classes))
+                .map(|fit| training::stopped(fit, &classes))
+                .collect(),
+            shrunk: (outcome.fits.iter())
+                .filter_map(|fit| training::shrunk(fit, &classes))
                 .collect(),
             penalty: about.penalty,
             made: today(),
@@ -419,30 +424,6 @@ fn class_result(fit: &ClassFit, names: &[String]) -> ClassResult {
             .and_then(Histogram::auc_bounds)
             .map(|(low, high)| [low, high]),
         majority_accuracy: histogram.and_then(majority),
-    }
-}
-
-/// Why the training of a model ended, in words.
-fn stopped(fit: &ClassFit, names: &[String]) -> String {
-    let last = fit.norms.last();
-    let norm = last.map_or(String::new(), |norm| format!(" ({norm:.1e})"));
-    let why = match fit.stop {
-        Stop::Converged => format!("converged: the gradient{norm} is within the tolerance"),
-        Stop::Iterations => format!(
-            "stopped at the limit of iterations: the gradient{norm} was not yet within the \
-             tolerance"
-        ),
-        Stop::MinimumRate => "ended where the learning rate fell below its minimum".to_owned(),
-        Stop::Stalled => format!(
-            "ended at the noise floor: the gradient{norm} is as small as rounding lets it become"
-        ),
-    };
-    let iterations = fit.iterations;
-    match names.get(fit.positive as usize) {
-        Some(name) if names.len() > 2 => {
-            format!("{name}: training {why}, after {iterations} iterations.")
-        }
-        _ => format!("Training {why}, after {iterations} iterations."),
     }
 }
 

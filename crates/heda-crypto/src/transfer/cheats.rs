@@ -272,3 +272,44 @@ fn a_request_for_one_kind_or_field_is_not_taken_for_another() {
     let (_, mut sender) = session(6, 28);
     assert!(sender.accept(&request).is_err());
 }
+
+/// The image of u travels. Its masking rows enter it as they are, so it tells nothing of the others.
+#[test]
+fn the_answer_to_a_challenge_is_masked() {
+    for planes in [1, 6] {
+        let shape = Shape::new(field(6), planes, ROWS).unwrap();
+        let image = |change: u128| -> Vec<u128> {
+            let (mut chooser, _) = session(6, 29);
+            let mut draft = chooser.draft(shape).unwrap();
+            for plane in draft.u.chunks_exact_mut(BLOCK_WORDS) {
+                plane[shape.row_words()] ^= change;
+            }
+            let (request, _, _) = chooser.close(draft);
+            read_words(request.parts().2).collect()
+        };
+        let (plain, changed) = (image(0), image(77));
+        assert_eq!(plain.len(), planes);
+        assert!(plain.iter().zip(&changed).all(|(a, b)| a ^ b == 77));
+    }
+}
+
+/// Two requests of a session share no piece of a stream: neither their columns nor the choices that
+/// they give are related.
+#[test]
+fn no_stream_is_used_twice() {
+    let (mut chooser, _) = session(6, 30);
+    let shape = Shape::new(field(6), 1, 8 * 1024).unwrap();
+    let mut drafts = Vec::new();
+    for _ in 0..2 {
+        let (request, u, _) = chooser.extend(shape).unwrap();
+        drafts.push((request.parts().1.to_vec(), u.to_vec()));
+    }
+    let columns = drafts[0].0.iter().zip(&drafts[1].0);
+    let apart: u32 = columns.map(|(a, b)| (a ^ b).count_ones()).sum();
+    let bits = 8.0 * drafts[0].0.len() as f64;
+    let off = (f64::from(apart) - bits / 2.0) / (bits / 4.0).sqrt();
+    assert!(off.abs() < 5.0, "{off} deviations");
+    let choices = drafts[0].1.iter().zip(&drafts[1].1);
+    let apart: u32 = choices.map(|(a, b)| (a ^ b).count_ones()).sum();
+    assert!(apart.abs_diff(4096) < 250, "{apart} of 8192 choices differ");
+}

@@ -172,4 +172,26 @@ mod tests {
         assert_eq!(table.code(31, true, 0, 1 << 12), 1);
         assert_eq!(table.code(32, true, 0, u32::MAX - (1 << 12)), 0);
     }
+
+    /// The largest scores that coefficients may give are read at their own end of the table, whatever
+    /// the mask is: beyond them the rounding would carry to the other end.
+    #[test]
+    fn no_score_within_the_limit_is_read_at_the_other_end() {
+        for k in [4, 6, 8] {
+            let resolution = Resolution::new(10, 2, k, 4, 4).unwrap();
+            let table = CodeTable::new(LossKind::Logistic, resolution);
+            let middle = |place: u32, mask: u32| {
+                let high = resolution.top_bits(mask);
+                middle(resolution, 0, place.wrapping_sub(high) & ((1 << k) - 1))
+            };
+            for mask in (0..1u32 << resolution.score_bits()).step_by(97) {
+                for score in [resolution.score_limit(), -resolution.score_limit()] {
+                    let place = resolution.top_bits((score as u32).wrapping_add(mask));
+                    assert_eq!(middle(place, mask) > 0.0, score > 0, "k {k}, mask {mask}");
+                    let code = table.code(place, false, mask, 1 << 31);
+                    assert_eq!(code, if score > 0 { 15 } else { 0 });
+                }
+            }
+        }
+    }
 }

@@ -171,6 +171,12 @@ pub(crate) trait UserEngine {
     /// The summed gradient over all providers (J9).
     fn gradient(&mut self, ask: GradientAsk<'_>) -> Result<Gradient, JobError>;
 
+    /// By what the coefficients of the last gradient were multiplied, so that no score could leave what
+    /// the engine can hold: 1 if they fitted.
+    fn shrunk(&self) -> f64 {
+        1.0
+    }
+
     /// Held-out rows counted by score and class (J10). `class` is an index into the proposal's
     /// classes; the decision is where the score is zero.
     fn histogram(&mut self, class: u32, beta: &[f64]) -> Result<Histogram, JobError>;

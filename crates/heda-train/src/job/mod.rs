@@ -12,7 +12,7 @@ mod training;
 mod user;
 
 pub use outcome::{
-    ClassFit, NotKept, Observer, Outcome, PhaseTime, ProviderSummary, Quiet, Revealed,
+    ClassFit, NotKept, Observer, Outcome, PhaseTime, ProviderSummary, Quiet, Revealed, Shrunk,
 };
 pub use provider::{Provider, Served};
 pub use spec::{Checkpoint, Choice, IotaChooser, JobSpec, Known, NoIota};

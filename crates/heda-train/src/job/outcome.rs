@@ -69,8 +69,36 @@ pub struct ClassFit {
     pub stop: Stop,
     /// Norm of the mean gradient, iteration by iteration.
     pub norms: Vec<f64>,
+    /// Gradients that were not taken at the coefficients that were asked for, but at smaller ones.
+    pub shrunk: Option<Shrunk>,
     /// Scores of held-out rows by true class, if rows were held out.
     pub histogram: Option<Histogram>,
+}
+
+/// Gradients at coefficients that an engine made smaller, because scores at the wanted ones could
+/// have left what it can hold. Of this run: what was before a resumption is not counted.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shrunk {
+    /// How many.
+    pub gradients: u32,
+    /// What the coefficients were multiplied by where that was least.
+    pub least: f64,
+}
+
+impl Shrunk {
+    /// Less than this is a matter of rounding.
+    const NEGLIGIBLE: f64 = 0.999;
+
+    /// With one gradient more, whose coefficients were multiplied by this.
+    pub(super) fn with(before: Option<Self>, factor: f64) -> Option<Self> {
+        if factor > Self::NEGLIGIBLE {
+            return before;
+        }
+        Some(Self {
+            gradients: before.map_or(1, |before| before.gradients + 1),
+            least: before.map_or(factor, |before| before.least.min(factor)),
+        })
+    }
 }
 
 /// One provider's part.

@@ -1,13 +1,13 @@
 //! Steps J9 and J10 at the data user: one optimiser a class asks for gradients, then its model is
 //! counted on held-out rows.
 
-use super::outcome::ClassFit;
+use super::outcome::{ClassFit, Shrunk};
 use super::spec::Checkpoint;
 use super::user::Running;
 use crate::engine::{GradientAsk, UserEngine};
 use crate::error::{BadJob, JobError};
 use heda_learn::gradient::Batch;
-use heda_learn::optimise::{Ask, Optimiser, Stop};
+use heda_learn::optimise::{Ask, OptimiseError, Optimiser, Settings, Stop};
 use heda_learn::private::PrivateEncoding;
 
 impl Running<'_> {
@@ -32,6 +32,7 @@ impl Running<'_> {
                 state.optimisers.push(fresh);
             }
             let mut norms = Vec::new();
+            let mut shrunk = None;
             while let Some(Ask { beta, batch }) = state.optimisers[class].ask() {
                 let gradient = engine.gradient(GradientAsk {
                     beta,
@@ -40,15 +41,19 @@ impl Running<'_> {
                     iteration: state.iteration,
                 })?;
                 state.iteration += 1;
+                shrunk = Shrunk::with(shrunk, engine.shrunk());
                 let optimiser = &mut state.optimisers[class];
-                optimiser.tell(&gradient).map_err(BadJob::from)?;
+                if let Err(error) = optimiser.tell(&gradient) {
+                    self.fail_later(error)?;
+                    break;
+                }
                 let norm = optimiser.gradient_norm();
                 norms.extend(norm);
                 self.observer.iteration(state.iteration, at_most, norm);
                 self.keep(state)?;
             }
             if spec.engine.implementation()?.asks_for_all() {
-                self.ask_for_the_rest(engine, class as u32, state)?;
+                self.ask_for_the_rest(engine, &settings, class as u32, state)?;
             }
             let optimiser = &state.optimisers[class];
             let beta = optimiser.beta();
@@ -61,32 +66,43 @@ impl Running<'_> {
                 iterations: optimiser.iterations(),
                 stop: optimiser.stopped().unwrap_or(Stop::Iterations),
                 norms,
+                shrunk,
                 histogram: None,
             });
         }
         Ok(fits)
     }
 
-    /// Asks on where the training ended, for nothing, until the class has had all its gradients.
+    /// A gradient that cannot be used ends the training. With an engine that asks for all gradients
+    /// the providers must not see that, for they may have made it: the job fails when it is over.
+    fn fail_later(&mut self, error: OptimiseError) -> Result<(), JobError> {
+        let error = BadJob::from(error);
+        if !self.spec.engine.implementation()?.asks_for_all() {
+            return Err(error.into());
+        }
+        self.failed.get_or_insert(error);
+        Ok(())
+    }
+
+    /// Asks on where the training ended, for nothing, until the class has had all its gradients. The
+    /// batches go on as they would have.
     fn ask_for_the_rest(
         &mut self,
         engine: &mut dyn UserEngine,
+        settings: &Settings,
         class: u32,
         state: &mut Checkpoint,
     ) -> Result<(), JobError> {
-        if self.spec.privacy.is_some() {
-            // The plan's own steps are as many as its gradients.
-            return Ok(());
-        }
-        let settings = &self.spec.settings;
+        let begin = settings.max_iterations.saturating_mul(class);
         let end = settings.max_iterations.saturating_mul(class + 1);
         let batches = settings.method.batches();
         let beta = state.optimisers[class as usize].beta().to_vec();
         while state.iteration < end {
+            let number = state.iteration.saturating_sub(begin) as usize;
             engine.gradient(GradientAsk {
                 beta: &beta,
                 class,
-                batch: Batch::new(state.iteration as usize % batches, batches),
+                batch: Batch::new(number % batches, batches),
                 iteration: state.iteration,
             })?;
             state.iteration += 1;

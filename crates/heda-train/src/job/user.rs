@@ -52,6 +52,7 @@ pub fn run(
         randomness,
         observer,
         phases: Vec::new(),
+        failed: None,
     };
     let began = Instant::now();
     // J1 to J3
@@ -96,6 +97,9 @@ pub fn run(
     for channel in &mut channels {
         let _ = Command::Finish.send(channel);
     }
+    if let Some(error) = job.failed {
+        return Err(error.into());
+    }
     check_counts(&summaries, &counted)?;
     let providers: Vec<ProviderSummary> = summaries
         .into_iter()
@@ -132,6 +136,8 @@ pub(super) struct Running<'a> {
     randomness: &'a Randomness,
     pub(super) observer: &'a mut dyn Observer,
     phases: Vec<PhaseTime>,
+    /// Why the job will fail when the conversation is over.
+    pub(super) failed: Option<BadJob>,
 }
 
 impl Running<'_> {

@@ -93,6 +93,7 @@ fn summary() -> Summary {
         }],
         gradient_norms: vec![0.3, 0.02, 0.0009],
         stopped: vec!["Training converged.".into()],
+        shrunk: vec!["The coefficients were too large.".into()],
         penalty: 0.0125,
         made: "2026-01-02 03:04:05 UTC".into(),
         model_path: None,
@@ -189,6 +190,7 @@ fn the_page_is_well_formed_and_has_every_part() {
         "1.250e-2",
         "2026-01-02 03:04:05 UTC",
         "Training converged.",
+        "The coefficients were too large.",
         "prefers-color-scheme: dark",
         "width=device-width",
     ] {
@@ -227,6 +229,9 @@ fn a_run_without_scores_publication_or_evaluation_has_a_page_too() {
     // The data user had no seed, but a provider says that it had one.
     assert!(page.contains("without protection of their rows: provider-1."));
     assert!(bare.text().contains("SEEDED PROVIDERS: provider-1 ran"));
+    assert!(bare.text().contains("The coefficients were too large."));
+    bare.shrunk.clear();
+    assert!(!bare.text().contains("too large"));
 }
 
 #[test]

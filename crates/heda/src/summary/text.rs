@@ -20,6 +20,9 @@ impl Summary {
         }
         lines.extend(self.table());
         lines.push(String::new());
+        for words in &self.shrunk {
+            lines.extend([words.clone(), String::new()]);
+        }
         lines.extend(self.feature_lines());
         lines.push(String::new());
         lines.push(self.privacy());

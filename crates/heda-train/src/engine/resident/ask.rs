@@ -67,6 +67,8 @@ pub(in super::super) struct ResidentUser {
     iterations: u32,
     /// Whether the bias is a column of the rows.
     private: bool,
+    /// By what the coefficients of the last gradient were multiplied.
+    shrunk: f64,
 }
 
 /// What all providers are asked in one iteration.
@@ -138,6 +140,7 @@ impl ResidentUser {
             open: terms.columns.open.clone(),
             iterations: terms.gradients().map_err(Impossible::job)?,
             private: terms.proposal.privacy.is_some(),
+            shrunk: 1.0,
         })
     }
 }
@@ -361,6 +364,7 @@ impl UserEngine for ResidentUser {
         }
         let weights =
             Weights::new(&beta, &self.encoding, shape.resolution).map_err(Defect::Coefficients)?;
+        self.shrunk = weights.shrunk;
         let command = Command::Gradient {
             iteration: ask.iteration,
             class: ask.class,
@@ -386,6 +390,10 @@ impl UserEngine for ResidentUser {
                 .collect(),
             rows,
         })
+    }
+
+    fn shrunk(&self) -> f64 {
+        self.shrunk
     }
 
     /// Counts that do not add up are not reacted to here: a provider could read from a reaction

@@ -6,6 +6,7 @@ use super::shape::Shape;
 use super::tests::{FIRST, Pair, encoding, pair};
 use super::user::{UserAsked, UserChosen, UserReady, UserSum, whole_sums};
 use super::{StepError, symbols};
+use heda_crypto::bits::BitReader;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::TransferError;
 use heda_learn::loss::LossKind;
@@ -13,15 +14,15 @@ use heda_learn::resident::{CodeTable, Resolution, Weights, plain_payload};
 use rand_core::Rng;
 use zeroize::Zeroizing;
 
-const ROWS: usize = 600;
-const ALL: [usize; 6] = [0, 1, 2, 3, 4, 5];
+pub(super) const ROWS: usize = 600;
+pub(super) const ALL: [usize; 6] = [0, 1, 2, 3, 4, 5];
 
-fn resolution(code_bits: u32) -> Resolution {
+pub(super) fn resolution(code_bits: u32) -> Resolution {
     Resolution::new(10, 2, 6, code_bits, 4).unwrap()
 }
 
 /// Rows that are all alike.
-fn constant_rows(row: [i32; 6], label: u32) -> Rows {
+pub(super) fn constant_rows(row: [i32; 6], label: u32) -> Rows {
     Rows::plain(&encoding(), row.repeat(ROWS), vec![label; ROWS])
 }
 
@@ -39,7 +40,11 @@ fn paid(
 }
 
 /// One gradient's states and messages up to R2.
-fn begun(pair: &mut Pair, batch: Batch<'_>, seed: u64) -> (UserReady, ProviderReady, Vec<u8>) {
+pub(super) fn begun(
+    pair: &mut Pair,
+    batch: Batch<'_>,
+    seed: u64,
+) -> (UserReady, ProviderReady, Vec<u8>) {
     let mut user_rng = Randomness::seeded(seed).fork("places", 0).unwrap();
     let mut rng = Randomness::seeded(seed).fork("trees", 0).unwrap();
     let shape = pair.shape.clone();
@@ -63,7 +68,7 @@ fn bias(bytes: impl Iterator<Item = u8>) -> f64 {
     (ones as f64 - bits as f64 / 2.0).abs() / (bits as f64 / 4.0).sqrt()
 }
 
-fn assert_fair(what: &str, bytes: &[u8]) {
+pub(super) fn assert_fair(what: &str, bytes: &[u8]) {
     assert!(bytes.len() > 50, "{what}: too little to tell");
     let off = bias(bytes.iter().copied());
     assert!(off < 5.0, "{what}: {off} standard deviations from fair");
@@ -75,8 +80,21 @@ fn assert_fair(what: &str, bytes: &[u8]) {
     }
 }
 
+/// No pad serves two columns of a row: in rows of noughts equal pads would give equal words.
+fn assert_words_differ(shape: &Shape, payload: &[u8]) {
+    let (widths, levels) = (shape.sum_bits(), shape.levels() as u32);
+    let mut reader = BitReader::new(payload);
+    let mut repeated = 0;
+    for level in (0..ROWS).flat_map(|_| 0..levels) {
+        let words: Vec<u64> = widths.iter().map(|w| reader.next(w - level)).collect();
+        // The numbers have the widest words.
+        repeated += usize::from(words[1] == words[2]) + usize::from(words[2] == words[3]);
+    }
+    assert!(repeated < 3, "{repeated} pairs of equal words");
+}
+
 /// U's symbols as bytes, full ones only if a symbol has eight bits.
-fn symbol_bytes(symbols: &[u16], code_bits: u32) -> Vec<u8> {
+pub(super) fn symbol_bytes(symbols: &[u16], code_bits: u32) -> Vec<u8> {
     let bits: Vec<u8> = symbols
         .iter()
         .flat_map(|symbol| (0..code_bits).map(move |level| (symbol >> level & 1) as u8))
@@ -110,6 +128,7 @@ fn what_the_data_user_sees_before_q_is_uniform() {
         assert_fair("symbols", &symbol_bytes(&user.symbols, code_bits));
         let (payload, _) = paid(&shape, &table, batch, provider, &choices);
         assert_fair("R6", &payload);
+        assert_words_differ(&shape, &payload);
         let mut opened = UserSum::new(&shape);
         user.open(&shape, &payload, &mut opened).unwrap();
     }
@@ -144,16 +163,26 @@ fn what_the_provider_sees_is_uniform() {
     }
 }
 
-/// How a data user may deviate in R3 and R5.
+/// Which places a data user reads in R3, from its shares.
 #[derive(Debug, Clone, Copy)]
-enum Strategy {
+pub(super) enum Places {
+    /// Those of the scores.
     Honest,
-    /// Reads places of its own choice.
-    Places,
-    /// Chooses bits of its own.
-    Bits,
-    /// Both.
-    Everything,
+    /// Any.
+    Any,
+    /// So many nodes away from the score's, row by row.
+    Moved(fn(usize) -> u8),
+}
+
+/// Which bits a data user chooses in R5.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Bits {
+    /// Those that it read.
+    Honest,
+    /// Any.
+    Any,
+    /// The others.
+    Flipped,
 }
 
 fn random_bytes(count: usize, modulus: u8, seed: u64) -> Zeroizing<Vec<u8>> {
@@ -164,15 +193,26 @@ fn random_bytes(count: usize, modulus: u8, seed: u64) -> Zeroizing<Vec<u8>> {
     bytes
 }
 
-/// R3 with arbitrary places.
-fn ask(ready: UserReady, shape: &Shape, weights: &Weights, any: bool) -> (Vec<u8>, UserAsked) {
+/// R3 at places of its choice.
+pub(super) fn ask(
+    ready: UserReady,
+    shape: &Shape,
+    weights: &Weights,
+    how: Places,
+) -> (Vec<u8>, UserAsked) {
     let rows = ready.indices.count();
+    let nodes = 1 << shape.resolution.index_bits();
     let known = Zeroizing::new(vec![weights.constant as u32; rows]);
-    if !any {
-        return ready.ask(shape, weights, known).unwrap();
-    }
-    let (mut message, _) = ready.columns.shares(shape, weights, known);
-    let places = random_bytes(rows, 64, 5);
+    let (mut message, shares) = ready.columns.shares(shape, weights, known);
+    let own = |share: &u32| shape.resolution.top_bits(*share) as u8;
+    let places: Zeroizing<Vec<u8>> = Zeroizing::new(match how {
+        Places::Honest => shares.iter().map(own).collect(),
+        Places::Any => random_bytes(rows, nodes, 5).to_vec(),
+        Places::Moved(by) => {
+            let moved = |(row, share)| own(share).wrapping_add(by(row)) % nodes;
+            shares.iter().enumerate().map(moved).collect()
+        }
+    });
     let (corrections, indices) = ready.indices.correct(&places).unwrap();
     message.extend(corrections.to_bytes());
     let payload = ready.payload;
@@ -186,26 +226,38 @@ fn ask(ready: UserReady, shape: &Shape, weights: &Weights, any: bool) -> (Vec<u8
     )
 }
 
-/// R5 with arbitrary bits.
-fn choose(asked: UserAsked, shape: &Shape, message: &[u8], any: bool) -> (Vec<u8>, UserChosen) {
-    if !any {
-        return asked.choose(shape, message).unwrap();
-    }
+/// R5 with bits of its choice.
+pub(super) fn choose(
+    asked: UserAsked,
+    shape: &Shape,
+    message: &[u8],
+    how: Bits,
+) -> (Vec<u8>, UserChosen) {
     let (k, b) = (shape.resolution.index_bits(), shape.resolution.code_bits());
     let read = symbols::read(message, k, b, &asked.places, asked.indices).unwrap();
     let random = random_bytes(read.len(), 1 << b, 6);
-    let symbols: Zeroizing<Vec<u16>> =
-        Zeroizing::new(random.iter().map(|byte| u16::from(*byte)).collect());
+    let chosen = |(read, random): (&u16, &u8)| match how {
+        Bits::Honest => *read,
+        Bits::Any => u16::from(*random),
+        Bits::Flipped => read ^ ((1 << b) - 1),
+    };
+    let symbols: Vec<u16> = read.iter().zip(random.iter()).map(chosen).collect();
     let bits: Vec<bool> = symbols
         .iter()
         .flat_map(|symbol| (0..b).map(move |level| symbol >> level & 1 == 1))
         .collect();
     let (corrections, payload) = asked.payload.correct(&bits).unwrap();
+    let symbols = Zeroizing::new(symbols);
     (corrections.to_bytes(), UserChosen { symbols, payload })
 }
 
+/// A row on the grid, and its label.
+pub(super) type Row = ([i32; 6], u32);
+
+pub(super) const BETA: [f64; 7] = [0.4, 3.0, -5.0, 1.0, 0.5, -0.5, 2.0];
+
 /// Whole sums over a table, with the same coins of both parties whatever the table is.
-fn sums(rows: &[([i32; 6], u32)], strategy: Strategy) -> Vec<i64> {
+pub(super) fn sums(rows: &[Row], beta: &[f64], places: Places, bits: Bits) -> Vec<i64> {
     let mut pair = pair(resolution(2), ALL.to_vec(), 1, 77);
     let shape = pair.shape.clone();
     let grid = rows.iter().flat_map(|(row, _)| *row).collect();
@@ -213,11 +265,8 @@ fn sums(rows: &[([i32; 6], u32)], strategy: Strategy) -> Vec<i64> {
     let own = Rows::plain(&encoding(), grid, labels);
     let batch = own.batch(0..rows.len(), 1);
     let table = CodeTable::new(LossKind::Logistic, shape.resolution);
-    let beta = [0.4, 3.0, -5.0, 1.0, 0.5, -0.5, 2.0];
-    let weights = Weights::new(&beta, &encoding(), shape.resolution).unwrap();
+    let weights = Weights::new(beta, &encoding(), shape.resolution).unwrap();
     let (user, provider, _) = begun(&mut pair, batch, 9);
-    let places = matches!(strategy, Strategy::Places | Strategy::Everything);
-    let bits = matches!(strategy, Strategy::Bits | Strategy::Everything);
     let (question, user) = ask(user, &shape, &weights, places);
     let mut rng = Randomness::seeded(9).fork("coins", 0).unwrap();
     let answered: Result<(Vec<u8>, ProviderAnswered), StepError> =
@@ -235,7 +284,7 @@ fn sums(rows: &[([i32; 6], u32)], strategy: Strategy) -> Vec<i64> {
 /// i is a function of row i, U's messages and P's coins.
 #[test]
 fn a_changed_row_changes_its_own_part_only_whatever_the_data_user_sends() {
-    let common: Vec<([i32; 6], u32)> = (0..40i32)
+    let common: Vec<Row> = (0..40i32)
         .map(|n| {
             (
                 [n * 25, 500 - n * 20, n * n % 1025, 0, 1024, 0],
@@ -245,23 +294,24 @@ fn a_changed_row_changes_its_own_part_only_whatever_the_data_user_sends() {
         .collect();
     let old = ([1000, -3, 700, 1024, 0, 0], 1);
     let new = ([7, 900, 11, 0, 0, 1024], 0);
-    for strategy in [
-        Strategy::Honest,
-        Strategy::Places,
-        Strategy::Bits,
-        Strategy::Everything,
+    for (places, bits) in [
+        (Places::Honest, Bits::Honest),
+        (Places::Any, Bits::Honest),
+        (Places::Honest, Bits::Any),
+        (Places::Any, Bits::Any),
+        (Places::Moved(|row| row as u8), Bits::Flipped),
     ] {
         let with = |row| {
             let mut rows = common.clone();
             rows.insert(17, row);
-            sums(&rows, strategy)
+            sums(&rows, &BETA, places, bits)
         };
         let apart: Vec<i64> = with(new)
             .iter()
             .zip(with(old))
             .map(|(new, old)| new - old)
             .collect();
-        let part = |(row, label): ([i32; 6], u32), code: i64| -> Vec<i64> {
+        let part = |(row, label): Row, code: i64| -> Vec<i64> {
             let weight = code - 3 * i64::from(label);
             let payload = plain_payload(&encoding(), &row);
             payload
@@ -276,7 +326,7 @@ fn a_changed_row_changes_its_own_part_only_whatever_the_data_user_sends() {
                 difference.eq(apart.iter().copied())
             })
         });
-        assert!(explained, "{strategy:?}: {apart:?}");
+        assert!(explained, "{places:?} {bits:?}: {apart:?}");
     }
 }
 

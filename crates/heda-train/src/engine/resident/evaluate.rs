@@ -220,14 +220,14 @@ pub(super) struct UserBorrowing {
 
 /// U after E3's question.
 pub(super) struct UserLaning {
-    places: Zeroizing<Vec<u8>>,
+    pub(super) places: Zeroizing<Vec<u8>>,
     chosen: ChosenIndices,
     payload: RandomBits,
 }
 
 /// U after E4's choices.
 pub(super) struct UserCounting {
-    lanes: Zeroizing<Vec<u16>>,
+    pub(super) lanes: Zeroizing<Vec<u16>>,
     chosen: ChosenBits,
 }
 

@@ -1,5 +1,6 @@
 //! Whole jobs: beside the oracle on integers, and the evaluation beside the clear model.
 
+use crate::engine::gradient_bytes;
 use crate::engine::testing::{
     FEATURES, SEED, counted_in_clear, dataset, houses_for, nearest, run, schema, spec,
 };
@@ -14,9 +15,10 @@ use heda_crypto::random::Randomness;
 use heda_dp::account::{Accountant, Charge, ColumnCharge, Mechanism, Spend};
 use heda_dp::gdp::Delta;
 use heda_dp::{budget, laplace};
+use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::loss::LossKind;
-use heda_learn::optimise::Optimiser;
+use heda_learn::optimise::{Method, Optimiser};
 use heda_learn::private::{PrivateEncoding, PrivateSource};
 use heda_learn::resident::{Encoding, GridRows, Position, ResidentSource, Resolution, RowCoins};
 use rand_core::Rng;
@@ -328,5 +330,49 @@ fn a_private_job_asks_for_nothing_exact() {
         let refused = local::run(&spec, &houses, &randomness, &mut Quiet, None, false);
         let words = refused.unwrap_err().to_string();
         assert!(words.contains("a private job must have"), "{words}");
+    }
+}
+
+/// Coefficients beyond the bound of scores are made smaller for the gradient, and the result says so.
+#[test]
+fn coefficients_beyond_the_bound_are_told() {
+    let parts = [dataset(60, 1)];
+    let shrunk = |bound_bits: u32| {
+        let mut spec = spec(LossKind::Logistic, FEATURES, 1);
+        spec.resolution = Resolution::new(10, 3, 8, 6, bound_bits).unwrap();
+        spec.settings.method = Method::Descent {
+            rate: 40.0,
+            minimum_rate: 0.0,
+            decay: 0.0,
+            batches: 1,
+        };
+        run(&spec, &parts).outcome.fits[0].shrunk
+    };
+    assert_eq!(shrunk(8), None);
+    let told = shrunk(1).unwrap();
+    // All but the first gradient, which is taken at nought.
+    assert_eq!(told.gradients, 4);
+    assert!(told.least < 0.9 && told.least > 0.0, "{told:?}");
+}
+
+/// What a row costs in a gradient, whatever the machine: bytes with one bit and with six.
+#[test]
+fn a_gradient_takes_no_more_bytes_than_the_documents_say() {
+    let rows = 26_049 / 3;
+    let each = |coding: Coding, resolution: Resolution| {
+        let features = Bundle::Adult.schema(coding).features();
+        gradient_bytes(&features, rows, resolution).unwrap() / rows
+    };
+    let one_bit = Resolution::new(10, 2, 6, 1, 4).unwrap();
+    // (coding, resolution, what the documents say, the goal)
+    for (coding, resolution, told, most) in [
+        (Coding::Paper, one_bit, 139, 170),
+        (Coding::Natural, one_bit, 488, 800),
+        (Coding::Paper, Resolution::default(), 651, 1738),
+    ] {
+        let found = each(coding, resolution);
+        // With three providers sums have a bit or two more than with one.
+        let near = found <= told && found >= told - told / 20;
+        assert!(near && found <= most, "{coding}: {found}");
     }
 }

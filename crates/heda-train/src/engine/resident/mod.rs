@@ -21,7 +21,11 @@
 mod ask;
 #[cfg(test)]
 mod cheat_tests;
+#[cfg(test)]
+mod choice_tests;
 mod evaluate;
+#[cfg(test)]
+mod hostile_tests;
 #[cfg(test)]
 mod job_tests;
 mod lanes;
