@@ -1,0 +1,25 @@
+//! The list of defences to be taken out fits the sources, and its page is about this list.
+#![allow(clippy::unwrap_used)]
+
+use heda_habits::mutations::mutations;
+use heda_habits::sources::{root, rust_sources};
+
+#[test]
+fn every_edit_fits_the_sources_and_every_test_exists() {
+    let sources = rust_sources().unwrap();
+    let text = |path: &String| std::fs::read_to_string(root().join(path)).unwrap();
+    for mutation in mutations().unwrap() {
+        assert!(!mutation.edits.is_empty(), "{}", mutation.without);
+        for edit in &mutation.edits {
+            let changed = edit.applied(&root());
+            assert!(changed.is_ok(), "{}: {changed:?}", mutation.without);
+            assert_ne!(edit.find, edit.replace);
+        }
+        let name = mutation.test.rsplit("::").next().unwrap();
+        let folder = format!("crates/{}/src", mutation.package);
+        let definition = format!("fn {name}(");
+        let ours = sources.iter().filter(|path| path.starts_with(&folder));
+        let found = ours.filter(|path| text(path).contains(&definition)).count();
+        assert_eq!(found, 1, "test {}", mutation.test);
+    }
+}
