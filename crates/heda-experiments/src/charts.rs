@@ -1,7 +1,7 @@
 //! Figure 7, drawn from its file alone: accuracy and time over the number of encrypted features.
 
 use super::sheet::{Rows, Sheet};
-use super::training::RUNS;
+use super::training::{RUNS, default_engine};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
 use heda::failure::Failure;
 use heda_learn::bundled::Bundle;
@@ -12,7 +12,7 @@ pub(super) fn draw(folder: &Path) -> Result<(), Failure> {
     let sheet = Sheet::open(folder, &RUNS)?;
     let rows = sheet.rows().with("coding", "paper");
     accuracy(&rows).write(folder, "figure7-accuracy")?;
-    for engine in ["lookup", "paper"] {
+    for engine in [default_engine(&rows), "paper"] {
         time(&rows, engine).write(folder, &format!("figure7-time-{engine}"))?;
     }
     Ok(())
@@ -34,14 +34,19 @@ fn panels(rows: &Rows<'_>, label: &str, content: impl Fn(&Rows<'_>) -> Content) 
 }
 
 fn accuracy(rows: &Rows<'_>) -> Figure {
+    let default = default_engine(rows);
     let content = |rows: &Rows<'_>| {
-        let lookup = rows.with("engine", "lookup");
-        let curve = |name, rows: &Rows<'_>, column| Series {
-            name: String::from(name),
+        let ours = rows.with("engine", default);
+        let curve = |name: &str, rows: &Rows<'_>, column| Series {
+            name: name.to_owned(),
             points: curve(rows, column, 100.0),
         };
         Content::Lines(vec![
-            curve("engine lookup, rest published", &lookup, "accuracy"),
+            curve(
+                &format!("engine {default}, rest published"),
+                &ours,
+                "accuracy",
+            ),
             curve(
                 "engine paper, rest published (one split)",
                 &rows.with("engine", "paper"),
@@ -52,8 +57,8 @@ fn accuracy(rows: &Rows<'_>) -> Figure {
                 &rows.with("mechanism", "ima"),
                 "accuracy",
             ),
-            curve("in clear, rest dropped", &lookup, "dropped_accuracy"),
-            curve("in clear, all features", &lookup, "plain_accuracy"),
+            curve("in clear, rest dropped", &ours, "dropped_accuracy"),
+            curve("in clear, all features", &ours, "plain_accuracy"),
         ])
     };
     Figure {
@@ -138,7 +143,7 @@ mod tests {
         let mut sheet = Sheet::open(folder.path(), &RUNS).unwrap();
         for (iota, split, accuracy) in [("1", "0", "0.5"), ("2", "0", "0.75"), ("2", "1", "1")] {
             let mut row = [
-                "lookup", "car", "paper", "9", "laplace", iota, split, "6", accuracy,
+                "resident", "car", "paper", "9", "laplace", iota, split, "6", accuracy,
             ]
             .to_vec();
             row.resize(RUNS.columns.len(), "1");
@@ -153,7 +158,7 @@ mod tests {
         assert_eq!(heights(&sheet.rows().with("iota", "2")), [87.5]);
         assert!(heights(&sheet.rows().with("iota", "3")).is_empty());
         draw(folder.path()).unwrap();
-        for stem in ["accuracy", "time-lookup", "time-paper"] {
+        for stem in ["accuracy", "time-resident", "time-paper"] {
             assert!(folder.path().join(format!("figure7-{stem}.png")).is_file());
         }
     }

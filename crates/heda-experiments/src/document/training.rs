@@ -4,9 +4,9 @@ use super::Rows;
 use super::markdown::{holds, number, percent, picture, range, table};
 use crate::blocks::BLOCKS;
 use crate::features::DATASETS;
-use crate::growth::{SHOWN, fixed, line, points};
+use crate::growth::{fixed, line, points, shown};
 use crate::printed::{Printed, TABLE_3A, TABLE_3B};
-use crate::training::PROVIDERS;
+use crate::training::{PROVIDERS, default_engine};
 use heda::local_job::PAPER_BATCH_ROWS;
 use heda_learn::bundled::Bundle;
 use heda_learn::score::Method;
@@ -82,11 +82,12 @@ fn encrypted_in<'a>(rows: &Rows<'a>, coding: &str, engine: &str, bundle: Bundle)
 
 pub(super) fn table_3b(rows: &Rows<'_>, _folder: &str) -> String {
     let mut text = String::from("\n## Table 3b: everything encrypted\n");
+    let default = default_engine(rows);
     let mut body = Vec::new();
     for printed in &TABLE_3B {
         for (engine, coding) in [
-            ("lookup", "paper"),
-            ("lookup", "natural"),
+            (default, "paper"),
+            (default, "natural"),
             ("paper", "paper"),
             ("paper", "natural"),
         ] {
@@ -119,7 +120,7 @@ pub(super) fn table_3b(rows: &Rows<'_>, _folder: &str) -> String {
         "\nProviders are {PROVIDERS} threads of one process. The data user's and the providers' time \
          is that in which they did not wait for each other, the providers' summed as in the paper; \
          processor time is that of all parties together, controls in clear included, and depends \
-         little on what else the machine does. Engine `lookup` trains by L-BFGS on all rows; engine \
+         little on what else the machine does. Engine `{default}` trains by L-BFGS on all rows; engine \
          `paper` descends on mini-batches of about {} rows, as often as the paper's interactions \
          say, three in each iteration. \"In clear\" is our oracle on the same splits, and for the \
          paper its standard logistic regression. Interactions are with one provider, in \
@@ -127,7 +128,7 @@ pub(super) fn table_3b(rows: &Rows<'_>, _folder: &str) -> String {
          puts levels in their meaningful order and gives other categories a column each.\n\n",
         batch.distinct("batch_rows").join(" or "),
     );
-    for engine in ["lookup", "paper"] {
+    for engine in [default, "paper"] {
         text += &verdicts_3b(rows, engine);
         text += &natural_verdict(rows, engine).unwrap_or_default();
     }
@@ -260,25 +261,26 @@ fn natural_verdict(rows: &Rows<'_>, engine: &str) -> Option<String> {
 
 /// Accuracy and time beside the paper's, in short.
 pub(super) fn against_the_paper(rows: &Rows<'_>) -> String {
+    let default = default_engine(rows);
     let row = |printed: &Printed| {
         let ours = |engine| all_encrypted(rows, engine, printed.bundle);
         let percent = |share: Option<f64>| number(share.map(|share| 100.0 * share), 1);
         let accuracy = |engine| ours(engine).mean("accuracy");
-        let natural = encrypted_in(rows, "natural", "lookup", printed.bundle).mean("accuracy");
+        let natural = encrypted_in(rows, "natural", default, printed.bundle).mean("accuracy");
         let seconds = |engine| number(ours(engine).mean("seconds"), 1);
-        let faster = times_faster(printed, &ours("lookup")).map_or("–".into(), two_digits);
+        let faster = times_faster(printed, &ours(default)).map_or("–".into(), two_digits);
         let splits = |engine| ours(engine).len();
         vec![
             printed.bundle.title().to_owned(),
-            format!("{} ({})", percent(accuracy("lookup")), splits("lookup")),
+            format!("{} ({})", percent(accuracy(default)), splits(default)),
             format!("{} ({})", percent(accuracy("paper")), splits("paper")),
             format!("{:.1}", printed.secure),
             match printed.bundle {
                 // Without categories both codings are the same.
-                Bundle::Bcwd => percent(accuracy("lookup")),
+                Bundle::Bcwd => percent(accuracy(default)),
                 _ => percent(natural),
             },
-            seconds("lookup"),
+            seconds(default),
             seconds("paper"),
             format!("{:.0}", printed.seconds),
             faster,
@@ -287,11 +289,11 @@ pub(super) fn against_the_paper(rows: &Rows<'_>) -> String {
     let body: Vec<Vec<String>> = TABLE_3B.iter().map(row).collect();
     let head = [
         "all features encrypted",
-        "accuracy, `lookup`, % (splits)",
+        &format!("accuracy, `{default}`, % (splits)"),
         "`paper`, % (splits)",
         "printed, %",
-        "natural coding, `lookup`, %",
-        "time, `lookup`, s",
+        &format!("natural coding, `{default}`, %"),
+        &format!("time, `{default}`, s"),
         "`paper`, s",
         "printed, s",
         "times faster",
@@ -372,7 +374,9 @@ fn redundancy(rows: &Rows<'_>) -> &'static str {
 
 pub(super) fn grown(rows: &Rows<'_>, folder: &str) -> String {
     let mut body = Vec::new();
-    for shown in SHOWN {
+    let default = default_engine(rows);
+    let all_shown = shown(default);
+    for shown in all_shown {
         let (engine, over, part) = shown;
         let points = points(rows, shown);
         let (Some((start, slope, explained)), Some(first), Some(last)) =
@@ -422,7 +426,7 @@ pub(super) fn grown(rows: &Rows<'_>, folder: &str) -> String {
         "\n## How time grows\n{}{}\n\
          Processor time of data user and one provider together, on rows of Adult, least of {} runs, \
          fitted by a straight line; R² is the share of variance that it explains.\n\n\
-         - Over the rows, a straight line explains a share of {:.3} (`paper`) and {:.3} (`lookup`) \
+         - Over the rows, a straight line explains a share of {:.3} (`paper`) and {:.3} (`{default}`) \
          of the variance; the first row of a batch costs more than the next.\n\
          - The paper: T = τ·ι + b. Here, from the first ι to the last, a gradient of engine `paper` \
          {}: one RSA decryption and a few Paillier operations a row cost the same whatever ι is, \
@@ -430,7 +434,7 @@ pub(super) fn grown(rows: &Rows<'_>, folder: &str) -> String {
          nothing beside them. The paper treats every feature by itself, hence its steep line, which \
          this engine does not reproduce. What does grow is its setup, which {}: every column is \
          encrypted once.\n\
-         - A gradient of engine `lookup` {}.\n",
+         - A gradient of engine `{default}` {}.\n",
         picture(
             folder,
             "growth",
@@ -438,16 +442,17 @@ pub(super) fn grown(rows: &Rows<'_>, folder: &str) -> String {
         ),
         table(&head, &body),
         rows.distinct("repeat").len(),
-        explained(SHOWN[1]),
-        explained(SHOWN[3]),
-        verdict(SHOWN[0]),
-        verdict(SHOWN[4]),
-        verdict(SHOWN[2]),
+        explained(all_shown[1]),
+        explained(all_shown[3]),
+        verdict(all_shown[0]),
+        verdict(all_shown[4]),
+        verdict(all_shown[2]),
     )
 }
 
 /// What the page does not show.
 pub(super) fn limits(rows: &Rows<'_>, _folder: &str) -> String {
+    let default = default_engine(rows);
     let splits = |engine: &str| {
         let counts = Bundle::ALL.map(|bundle| {
             let count = all_encrypted(rows, engine, bundle).len();
@@ -457,7 +462,7 @@ pub(super) fn limits(rows: &Rows<'_>, _folder: &str) -> String {
     };
     format!(
         "\n## What this does not show\n\n\
-         - Splits with everything encrypted: engine `lookup` {}; engine `paper` {}. The paper \
+         - Splits with everything encrypted: engine `{default}` {}; engine `paper` {}. The paper \
          averages ten.\n\
          - All parties share one machine and talk in memory. Networks add the round trips and the \
          traffic that the tables count.\n\
@@ -465,7 +470,7 @@ pub(super) fn limits(rows: &Rows<'_>, _folder: &str) -> String {
          how many providers it simulates; engine `paper` uses about \
          {PAPER_BATCH_ROWS} rows, {PROVIDERS} providers and the rate above.\n\
          - [Differences from the paper](differences.md) says what was changed and why.\n",
-        splits("lookup"),
+        splits(default),
         splits("paper"),
     )
 }

@@ -3,15 +3,16 @@
 
 use heda::Job;
 use heda::failure::{Failure, Kind};
-use heda::local_job::HOLDOUT_PERMILLE;
+use heda::local_job::{HOLDOUT_PERMILLE, LocalJob, Rest};
 use heda::planning::{Costs, Shape, measure as measure_job};
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::gradient::Batch;
 use heda_learn::optimise::{Method, Settings};
 use heda_learn::resident::Resolution;
+use heda_learn::score::Method as Scoring;
 use heda_train::engine::{StepCost, profile};
-use heda_train::job::JobSpec;
+use heda_train::job::{JobSpec, Quiet};
 use heda_train::proposal::{Engine, JobId, Ranking};
 use serde::Serialize;
 use std::fmt;
@@ -55,11 +56,25 @@ struct Steps {
     steps: Vec<StepCost>,
 }
 
+/// A whole job of engine `resident` on a bundled data set, all columns encrypted.
+#[derive(Serialize)]
+struct Whole {
+    dataset: &'static str,
+    columns: usize,
+    training_rows: usize,
+    iterations: u32,
+    seconds: f64,
+    seconds_data_user: f64,
+    seconds_providers: f64,
+    megabytes: f64,
+}
+
 /// Both engines.
 #[derive(Serialize)]
 pub(super) struct Section {
     lines: Vec<Line>,
     steps: Vec<Steps>,
+    jobs: Vec<Whole>,
 }
 
 /// One-bit derivatives, as jobs with noise have them.
@@ -100,7 +115,47 @@ pub(super) fn measure() -> Result<Section, Failure> {
         .map(steps)
         .into_iter()
         .collect::<Result<_, _>>()?;
-    Ok(Section { lines, steps })
+    let jobs = [
+        (Bundle::Bcwd, Coding::Paper),
+        (Bundle::Adult, Coding::Paper),
+        (Bundle::Adult, Coding::Natural),
+    ];
+    let jobs = jobs.map(|(bundle, coding)| whole(bundle, coding));
+    Ok(Section {
+        lines,
+        steps,
+        jobs: jobs.into_iter().collect::<Result<_, _>>()?,
+    })
+}
+
+/// A job as `heda demo` runs it, but with everything random drawn from the operating system.
+fn whole(bundle: Bundle, coding: Coding) -> Result<Whole, Failure> {
+    let job = LocalJob {
+        bundle,
+        coding,
+        providers: PROVIDERS,
+        iota: None,
+        goal: None,
+        engine: Engine::Resident,
+        key_bits: KEY_BITS,
+        method: Scoring::KruskalWallis,
+        rest: Rest::Drop,
+        settings: None,
+        private: None,
+        randomness: Randomness::from_os(),
+    };
+    let done = job.run(&mut Quiet)?.summary;
+    let features = bundle.schema(coding).features();
+    Ok(Whole {
+        dataset: bundle.name(),
+        columns: features.iter().map(|f| f.columns.len()).sum(),
+        training_rows: done.rows,
+        iterations: done.iterations,
+        seconds: done.seconds.total,
+        seconds_data_user: done.seconds.user,
+        seconds_providers: done.parties.iter().filter_map(|party| party.seconds).sum(),
+        megabytes: (done.bytes.user_to_provider + done.bytes.provider_to_user) as f64 / 1e6,
+    })
 }
 
 /// The steps of one gradient over one provider's share of Adult in the paper's coding.
@@ -224,6 +279,26 @@ impl fmt::Display for Section {
         for steps in &self.steps {
             write!(f, "{steps}")?;
         }
+        writeln!(
+            f,
+            "\nwhole jobs of engine resident; time of the parties is that in which they did not wait\n  \
+             {:<8} {:>7} {:>9} {:>10} {:>8} {:>11} {:>11} {:>8}",
+            "data set", "columns", "rows", "iterations", "s", "data user s", "providers s", "MB"
+        )?;
+        for job in &self.jobs {
+            writeln!(
+                f,
+                "  {:<8} {:>7} {:>9} {:>10} {:>8.2} {:>11.2} {:>11.2} {:>8.1}",
+                job.dataset,
+                job.columns,
+                job.training_rows,
+                job.iterations,
+                job.seconds,
+                job.seconds_data_user,
+                job.seconds_providers,
+                job.megabytes
+            )?;
+        }
         Ok(())
     }
 }
@@ -247,6 +322,18 @@ impl fmt::Display for Steps {
                 step.step,
                 1e6 * step.took.as_secs_f64() / self.rows as f64,
                 step.bytes as f64 / self.rows as f64
+            )?;
+        }
+        for (party, data_user) in [("data user", true), ("provider", false)] {
+            let own = || self.steps.iter().filter(|step| step.data_user == data_user);
+            let took: f64 = own().map(|step| step.took.as_secs_f64()).sum();
+            let bytes: usize = own().map(|step| step.bytes).sum();
+            write!(
+                f,
+                "\n  {party:<13} {:<28} {:>9.3} {:>11.1}",
+                "all",
+                1e6 * took / self.rows as f64,
+                bytes as f64 / self.rows as f64
             )?;
         }
         writeln!(f)
