@@ -178,9 +178,9 @@ fn a_data_user_of_version_0_1_is_told_to_update_in_its_own_language() {
     bench.still_serves();
 }
 
-#[test]
-fn a_provider_of_version_0_1_is_refused_with_both_versions() {
-    // It knows gRPC only, and says so in the handshake.
+/// Why our program does not talk to a provider that knows X25519 only and says that it speaks
+/// `protocol`.
+fn refusal_of_an_older_provider(protocol: &[u8]) -> ConnectError {
     let (user, old) = (identity("user"), identity("provider"));
     let runtime = runtime();
     let folder = tempfile::tempdir().unwrap();
@@ -193,7 +193,7 @@ fn a_provider_of_version_0_1_is_refused_with_both_versions() {
         .with_no_client_auth()
         .with_single_cert(old.chain().to_vec(), key)
         .unwrap();
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = vec![protocol.to_vec()];
     let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
     let listener = listener.unwrap();
     let remote = heda_node::client::RemoteProvider {
@@ -202,11 +202,20 @@ fn a_provider_of_version_0_1_is_refused_with_both_versions() {
     };
     runtime.spawn(async move {
         let (tcp, _) = listener.accept().await.unwrap();
-        let _ = tokio_rustls::TlsAcceptor::from(Arc::new(config))
-            .accept(tcp)
-            .await;
+        let accepted = tokio_rustls::TlsAcceptor::from(Arc::new(config)).accept(tcp);
+        if let Ok(stream) = accepted.await {
+            // Until the peer is gone.
+            let (mut reader, _writer) = tokio::io::split(stream);
+            let _ = tokio::io::copy(&mut reader, &mut tokio::io::sink()).await;
+        }
     });
-    let error = User::new(user).open(&remote).unwrap_err();
+    User::new(user).open(&remote).unwrap_err()
+}
+
+#[test]
+fn a_provider_of_version_0_1_is_refused_with_both_versions() {
+    // It knows gRPC only, and says so in the handshake.
+    let error = refusal_of_an_older_provider(b"h2");
     assert!(matches!(error, ConnectError::Greeting { .. }), "{error}");
     let words = error.to_string();
     assert!(
@@ -214,6 +223,16 @@ fn a_provider_of_version_0_1_is_refused_with_both_versions() {
         "{words}"
     );
     assert!(!error.is_passing());
+}
+
+#[test]
+fn a_provider_that_would_leave_recorded_conversations_open_is_refused() {
+    let error = refusal_of_an_older_provider(b"heda");
+    assert!(matches!(error, ConnectError::Greeting { .. }), "{error}");
+    assert!(
+        error.to_string().contains("X25519 without ML-KEM"),
+        "{error}"
+    );
 }
 
 #[test]

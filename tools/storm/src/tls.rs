@@ -30,7 +30,7 @@ fn keys(
 /// Connects with the key of a folder.
 pub(crate) fn connector(identity: &Path) -> Result<TlsConnector, Trouble> {
     let (chain, key) = keys(identity)?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(heda_node::identity::key_exchange::provider());
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .dangerous()
@@ -43,7 +43,7 @@ pub(crate) fn connector(identity: &Path) -> Result<TlsConnector, Trouble> {
 /// Answers with the key of a folder, whoever calls.
 pub(crate) fn acceptor(identity: &Path) -> Result<TlsAcceptor, Trouble> {
     let (chain, key) = keys(identity)?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(heda_node::identity::key_exchange::provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()

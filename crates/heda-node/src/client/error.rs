@@ -160,6 +160,12 @@ pub enum NoGreeting {
          {PROTOCOL_VERSION}; the provider must update"
     )]
     OtherProtocol,
+    /// The keys of the connection would not outlast Diffie–Hellman.
+    #[error(
+        "it agreed to X25519 without ML-KEM only, so a recorded conversation would not stay closed; \
+         the provider must update"
+    )]
+    KeyExchange,
     /// The provider says so.
     #[error("{0}")]
     Told(Stop),

@@ -8,6 +8,7 @@ pub use error::{BadCertificate, ConnectError, NoAnswer, NoGreeting, NoSetup};
 
 use crate::identity::Identity;
 use crate::identity::fingerprint::ed25519_key;
+use crate::identity::key_exchange::is_hybrid;
 use crate::identity::trust::{Trust, TrustedPeer, client_tls};
 use crate::system::clock::Clock;
 use crate::wire::carrier::{ReadError, read_frame, write_frame};
@@ -149,6 +150,9 @@ impl Attempt<'_> {
 
     async fn open(&self) -> Result<Session, ConnectError> {
         let mut stream = self.secured().await?;
+        if !is_hybrid(stream.get_ref().1) {
+            return Err(self.greeting(NoGreeting::KeyExchange));
+        }
         let chain = stream.get_ref().1.peer_certificates();
         let identity = chain.and_then(|chain| ed25519_key(chain.first()?));
         let identity = identity.ok_or_else(|| self.setup(NoSetup::OtherKey))?;

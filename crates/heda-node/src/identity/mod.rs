@@ -7,6 +7,7 @@
 
 pub(crate) mod dates;
 pub mod fingerprint;
+pub mod key_exchange;
 pub mod trust;
 
 use crate::identity::fingerprint::PeerFingerprint;

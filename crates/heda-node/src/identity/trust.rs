@@ -8,6 +8,7 @@
 use crate::daemon::old_peers;
 use crate::identity::dates::validity;
 use crate::identity::fingerprint::PeerFingerprint;
+use crate::identity::key_exchange;
 use crate::identity::{Identity, IdentityError};
 use crate::system::clock::{Clock, Timestamp};
 use crate::wire::greeting::ALPN;
@@ -126,7 +127,7 @@ impl Trust {
         });
         Ok(Self {
             peers: prepared.collect::<Result<_, _>>()?,
-            provider: Arc::new(rustls::crypto::ring::default_provider()),
+            provider: Arc::new(key_exchange::provider()),
         })
     }
 
