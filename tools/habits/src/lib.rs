@@ -2,7 +2,7 @@
 //!
 //! - `dependencies`: licences, banned crates, sources and duplicate versions, by `deny.toml`;
 //! - `errors`: failures are typed, and public lists of them may grow;
-//! - `mutations`: the defences that can be taken out, and the page of what happened then;
+//! - `mutations`: the list of defences that can be taken out fits the sources;
 //! - `module_map`: the map of modules in `docs/architecture.md` is up to date;
 //! - `source_length`: no source file is too long to read.
 //!

@@ -96,7 +96,7 @@ pub fn page(lines: &[String]) -> String {
          must fail then. Written by\n\n    \
          cargo run -p heda-habits --bin mutations\n\n\
          which makes the edits one by one in a copy of the tree. It takes about half an hour, so CI only\n\
-         checks that every edit still fits the sources and has its line here.\n\n\
+         checks that every edit still fits the sources.\n\n\
          | without | test | outcome |\n| --- | --- | --- |\n{lines}\n"
     )
 }

@@ -1,4 +1,4 @@
-//! The list of defences to be taken out fits the sources, and its page is about this list.
+//! The list of defences to be taken out fits the sources.
 #![allow(clippy::unwrap_used)]
 
 use heda_habits::mutations::mutations;
