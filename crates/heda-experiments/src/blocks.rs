@@ -2,7 +2,9 @@
 //!
 //! Each block runs with both of its roles over a channel in memory, on a vector as long as one
 //! mini-batch, one party after the other, again and again for a while; what counts is processor
-//! time, which does not depend on what else the machine does. The paper prints sums over a whole training run, of which
+//! time, which does not depend on what else the machine does. Inputs are encrypted in every call; or
+//! they lie encrypted with whoever computes, as in training, and only what is done with them is
+//! timed. The paper prints sums over a whole training run, of which
 //! it does not say how many calls they are; here a run is as many batches as its table 3b counts
 //! iterations.
 
@@ -23,7 +25,7 @@ use heda_paper::blocks::{
 };
 use heda_paper::hazmat_rsa::RsaPrivateKey;
 use heda_paper::integer::{Integer, Natural};
-use heda_paper::paillier::{KeySize, PrivateKey};
+use heda_paper::paillier::{Ciphertext, KeySize, PrivateKey};
 use rand_core::{CryptoRng, Rng};
 use std::time::{Duration, Instant};
 
@@ -32,6 +34,7 @@ pub(super) static LAYOUT: SheetLayout = SheetLayout {
     columns: &[
         "dataset",
         "block",
+        "inputs",
         "key_bits",
         "repeat",
         "features",
@@ -53,6 +56,10 @@ pub(super) const BLOCKS: [&str; 7] = [
     "exchange 2",
 ];
 
+/// Whether inputs are encrypted in every call, or before.
+pub(super) const FRESH: &str = "fresh";
+pub(super) const ENCRYPTED: &str = "encrypted";
+
 /// Bits of the numbers that are added and multiplied.
 const BITS: InputBits = InputBits { alice: 64, bob: 64 };
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -70,10 +77,11 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     let repeats = if options.quick { 1 } else { 3 };
     for repeat in 0..repeats {
         for bundle in Bundle::ALL {
-            for block in BLOCKS {
+            for (block, inputs) in BLOCKS.iter().flat_map(|b| [(*b, FRESH), (*b, ENCRYPTED)]) {
                 let key = [
                     bundle.name().to_owned(),
                     block.to_owned(),
+                    inputs.to_owned(),
                     KEY_BITS.to_string(),
                     repeat.to_string(),
                 ];
@@ -83,7 +91,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
                         none => none.insert(Bench::new(options.seed)?),
                     };
                     let features = bundle.schema(Coding::Paper).columns().len();
-                    let (calls, took) = bench.time(block, features)?;
+                    let (calls, took) = bench.time(block, inputs, features)?;
                     Ok(vec![
                         features.to_string(),
                         BATCH_ROWS.to_string(),
@@ -97,6 +105,9 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// How many calls a batch makes, and how long they take.
+type Timed = Result<(usize, Duration), BlockError>;
 
 /// The keys of both parties.
 struct Bench {
@@ -126,22 +137,33 @@ impl Bench {
     }
 
     /// How many calls a batch makes, and how long they take.
-    fn time(&self, block: &str, features: usize) -> Result<(usize, Duration), Failure> {
+    fn time(
+        &self,
+        block: &str,
+        inputs: &str,
+        features: usize,
+    ) -> Result<(usize, Duration), Failure> {
         let rng = self.randomness.fork(block, features as u64);
         let mut rng = rng.map_err(bug)?;
-        let timed = match block {
-            "addition" => self.addition(&mut rng),
-            "subtraction" => self.subtraction(&mut rng),
-            "dot product" => self.dot_product(features, &mut rng),
-            "multiplication" => self.multiplication(&mut rng),
-            "power function" => self.power(features, &mut rng),
-            "exchange 1" => self.exchange_cryptosystems(&mut rng),
+        let timed = match (block, inputs) {
+            ("addition", FRESH) => self.addition(&mut rng),
+            ("addition", _) => self.addition_of_encrypted(&mut rng),
+            ("subtraction", FRESH) => self.subtraction(&mut rng),
+            ("subtraction", _) => self.subtraction_of_encrypted(&mut rng),
+            ("dot product", FRESH) => self.dot_product(features, &mut rng),
+            ("dot product", _) => self.dot_product_of_encrypted(&mut rng),
+            ("multiplication", FRESH) => self.multiplication(&mut rng),
+            ("multiplication", _) => self.multiplication_of_encrypted(&mut rng),
+            ("power function", FRESH) => self.power(features, &mut rng),
+            ("power function", _) => self.power_of_encrypted(features, &mut rng),
+            // Both exchanges begin with numbers that are encrypted.
+            ("exchange 1", _) => self.exchange_cryptosystems(&mut rng),
             _ => self.exchange_keys(&mut rng),
         };
         timed.map_err(bug)
     }
 
-    fn addition(&self, rng: &mut impl CryptoRng) -> Result<(usize, Duration), BlockError> {
+    fn addition(&self, rng: &mut impl CryptoRng) -> Timed {
         let (a, b) = (integers(BATCH_ROWS, rng), integers(BATCH_ROWS, rng));
         let b = self.encrypted(&b, rng)?;
         let alice = addition::Alice::new(&self.alice, BITS)?;
@@ -152,7 +174,7 @@ impl Bench {
         })
     }
 
-    fn subtraction(&self, rng: &mut impl CryptoRng) -> Result<(usize, Duration), BlockError> {
+    fn subtraction(&self, rng: &mut impl CryptoRng) -> Timed {
         let (a, b) = (integers(BATCH_ROWS, rng), integers(BATCH_ROWS, rng));
         let b = self.encrypted(&b, rng)?;
         let alice = subtraction::Alice::new(&self.alice, BITS)?;
@@ -164,11 +186,7 @@ impl Bench {
     }
 
     /// One product of a row and the coefficients for every row.
-    fn dot_product(
-        &self,
-        features: usize,
-        rng: &mut impl CryptoRng,
-    ) -> Result<(usize, Duration), BlockError> {
+    fn dot_product(&self, features: usize, rng: &mut impl CryptoRng) -> Timed {
         let (a, b) = (integers(features, rng), integers(features, rng));
         let alice = dot_product::Alice::new(&self.alice, BITS, features)?;
         let bob = dot_product::Bob::new(self.alice.public(), BITS, features)?;
@@ -181,7 +199,7 @@ impl Bench {
         })
     }
 
-    fn multiplication(&self, rng: &mut impl CryptoRng) -> Result<(usize, Duration), BlockError> {
+    fn multiplication(&self, rng: &mut impl CryptoRng) -> Timed {
         let (a, b) = (naturals(BATCH_ROWS, rng), naturals(BATCH_ROWS, rng));
         let key = self.rsa.public();
         let b = key.encrypt_batch(&b)?;
@@ -194,15 +212,9 @@ impl Bench {
     }
 
     /// e^{β·x} for every row: all features in one call.
-    fn power(
-        &self,
-        features: usize,
-        rng: &mut impl CryptoRng,
-    ) -> Result<(usize, Duration), BlockError> {
+    fn power(&self, features: usize, rng: &mut impl CryptoRng) -> Timed {
         let grid = PowerGrid::new(24, 0.0, 1.0)?;
-        let mut share = || f64::from(rng.next_u32() % 101) / 100.0;
-        let bases: Vec<f64> = (0..features).map(|_| share()).collect();
-        let exponents: Vec<f64> = (0..features).map(|_| 4.0 * share() - 2.0).collect();
+        let (bases, exponents) = bases_and_exponents(features, rng);
         let alice = power::Alice::new(self.rsa.public(), grid);
         let bob = power::Bob::new(self.rsa.public(), grid);
         timed(BATCH_ROWS, |to_bob, to_alice| {
@@ -214,10 +226,7 @@ impl Bench {
         })
     }
 
-    fn exchange_cryptosystems(
-        &self,
-        rng: &mut impl CryptoRng,
-    ) -> Result<(usize, Duration), BlockError> {
+    fn exchange_cryptosystems(&self, rng: &mut impl CryptoRng) -> Timed {
         let terms = Terms {
             lowest_bits: 0,
             highest_bits: 64,
@@ -241,7 +250,7 @@ impl Bench {
     }
 
     /// One packed gradient a batch, as in training.
-    fn exchange_keys(&self, rng: &mut impl CryptoRng) -> Result<(usize, Duration), BlockError> {
+    fn exchange_keys(&self, rng: &mut impl CryptoRng) -> Timed {
         let bits = 1024;
         let numbers = self.encrypted(&integers(1, rng), rng)?;
         let (alices, bobs) = (self.alice.public(), self.bob.public());
@@ -254,11 +263,60 @@ impl Bench {
         })
     }
 
+    fn addition_of_encrypted(&self, rng: &mut impl CryptoRng) -> Timed {
+        let [a, b] = self.encrypted_pairs(rng)?;
+        let bob = addition::Bob::new(self.alice.public(), BITS)?;
+        timed(BATCH_ROWS, |_, _| bob.combine(&a, &b).map(drop))
+    }
+
+    fn subtraction_of_encrypted(&self, rng: &mut impl CryptoRng) -> Timed {
+        let [a, b] = self.encrypted_pairs(rng)?;
+        let bob = subtraction::Bob::new(self.alice.public(), BITS)?;
+        timed(BATCH_ROWS, |_, _| bob.combine(&a, &b).map(drop))
+    }
+
+    /// One product a batch, as in training: every row's encrypted quotient times its blinding, summed.
+    fn dot_product_of_encrypted(&self, rng: &mut impl CryptoRng) -> Timed {
+        let [a, _] = self.encrypted_pairs(rng)?;
+        let b = integers(BATCH_ROWS, rng);
+        let bob = dot_product::Bob::new(self.alice.public(), BITS, BATCH_ROWS)?;
+        timed(1, |_, _| bob.combine(&a, &b).map(drop))
+    }
+
+    fn multiplication_of_encrypted(&self, rng: &mut impl CryptoRng) -> Timed {
+        let key = self.rsa.public();
+        let a = key.encrypt_batch(&naturals(BATCH_ROWS, rng))?;
+        let b = key.encrypt_batch(&naturals(BATCH_ROWS, rng))?;
+        let bob = multiplication::Bob::new(key, BITS)?;
+        timed(BATCH_ROWS, |_, _| bob.combine(&a, &b).map(drop))
+    }
+
+    fn power_of_encrypted(&self, features: usize, rng: &mut impl CryptoRng) -> Timed {
+        let grid = PowerGrid::new(24, 0.0, 1.0)?;
+        let (bases, exponents) = bases_and_exponents(features, rng);
+        let factors = bases.iter().map(|&base| grid.factors(base));
+        let factors = factors.collect::<Result<Vec<_>, _>>()?.concat();
+        let factors = self.rsa.public().encrypt_batch(&factors)?;
+        let bob = power::Bob::new(self.rsa.public(), grid);
+        timed(BATCH_ROWS, |_, _| {
+            (0..BATCH_ROWS).try_for_each(|_| bob.combine(&factors, &exponents).map(drop))
+        })
+    }
+
+    /// Encrypted numbers of both parties.
+    fn encrypted_pairs(
+        &self,
+        rng: &mut impl CryptoRng,
+    ) -> Result<[Vec<Ciphertext>; 2], BlockError> {
+        let (a, b) = (integers(BATCH_ROWS, rng), integers(BATCH_ROWS, rng));
+        Ok([self.encrypted(&a, rng)?, self.encrypted(&b, rng)?])
+    }
+
     fn encrypted(
         &self,
         numbers: &[Integer],
         rng: &mut impl CryptoRng,
-    ) -> Result<Vec<heda_paper::paillier::Ciphertext>, BlockError> {
+    ) -> Result<Vec<Ciphertext>, BlockError> {
         let key = self.alice.public();
         let plain = numbers.iter().map(|n| Ok(key.plaintext(n.clone())?));
         let plain = plain.collect::<Result<Vec<_>, BlockError>>()?;
@@ -270,7 +328,7 @@ impl Bench {
 fn timed(
     calls: usize,
     mut batch: impl FnMut(&mut Channel, &mut Channel) -> Result<(), BlockError>,
-) -> Result<(usize, Duration), BlockError> {
+) -> Timed {
     let began = Instant::now();
     // Where processor time is not known, the time that has passed.
     let clock = || processor_seconds().unwrap_or_else(|| began.elapsed().as_secs_f64());
@@ -283,6 +341,14 @@ fn timed(
     }
     let spent = (clock() - start) / f64::from(batches);
     Ok((calls, Duration::from_secs_f64(spent)))
+}
+
+/// Columns of a row between 0 and 1, and coefficients between −2 and 2.
+fn bases_and_exponents(features: usize, rng: &mut impl Rng) -> (Vec<f64>, Vec<f64>) {
+    let mut share = || f64::from(rng.next_u32() % 101) / 100.0;
+    let bases = (0..features).map(|_| share()).collect();
+    let exponents = (0..features).map(|_| 4.0 * share() - 2.0).collect();
+    (bases, exponents)
 }
 
 fn naturals(count: usize, rng: &mut impl Rng) -> Vec<Natural> {
@@ -310,13 +376,15 @@ mod tests {
             randomness: Randomness::seeded(1),
         };
         for block in BLOCKS {
-            let (calls, took) = bench.time(block, 3).unwrap();
-            assert_eq!(
-                calls,
-                if block == "exchange 2" { 1 } else { BATCH_ROWS },
-                "{block}"
-            );
-            assert!(took > Duration::ZERO);
+            for inputs in [FRESH, ENCRYPTED] {
+                let (calls, took) = bench.time(block, inputs, 3).unwrap();
+                let expected = match (block, inputs) {
+                    ("exchange 2", _) | ("dot product", ENCRYPTED) => 1,
+                    _ => BATCH_ROWS,
+                };
+                assert_eq!(calls, expected, "{block}, {inputs}");
+                assert!(took > Duration::ZERO);
+            }
         }
     }
 }

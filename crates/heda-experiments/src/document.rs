@@ -5,6 +5,7 @@ mod dial;
 mod markdown;
 mod privacy;
 mod rate;
+mod table3a;
 mod training;
 
 use super::release::Measure;
@@ -63,7 +64,7 @@ type Part = fn(&Rows<'_>, &str) -> String;
 
 /// The sections in order.
 const PARTS: [(&SheetLayout, Part); 11] = [
-    (&blocks::LAYOUT, training::table_3a),
+    (&blocks::LAYOUT, table3a::page),
     (&super::training::RUNS, training::table_3b),
     (&super::rate::LAYOUT, rate::chosen),
     (&release::SSE, privacy::figure_4),

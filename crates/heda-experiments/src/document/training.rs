@@ -1,71 +1,14 @@
-//! Tables 3a and 3b, figure 6, and how time grows.
+//! Table 3b, figure 6, and how time grows.
 
 use super::Rows;
 use super::markdown::{holds, number, percent, picture, range, table};
-use crate::blocks::BLOCKS;
 use crate::features::DATASETS;
 use crate::growth::{fixed, line, points, shown};
-use crate::printed::{Printed, TABLE_3A, TABLE_3B};
+use crate::printed::{Printed, TABLE_3B};
 use crate::training::{PROVIDERS, default_engine};
 use heda::local_job::PAPER_BATCH_ROWS;
 use heda_learn::bundled::Bundle;
 use heda_learn::score::Method;
-
-pub(super) fn table_3a(rows: &Rows<'_>, _folder: &str) -> String {
-    let mut head = vec!["building block", "ms a batch, bcwd"];
-    for (bundle, _) in TABLE_3A {
-        head.extend([bundle.name(), "paper"]);
-    }
-    let mut ratios = Vec::new();
-    let mut body = Vec::new();
-    for (place, block) in BLOCKS.into_iter().enumerate() {
-        let mut cells = vec![
-            block.to_owned(),
-            number(batch_milliseconds(rows, Bundle::Bcwd, block), 2),
-        ];
-        for (bundle, printed) in TABLE_3A {
-            let ours = run_seconds(rows, bundle, block);
-            ratios.extend(ours.map(|ours| (block, printed[place] / 1000.0 / ours)));
-            cells.extend([number(ours, 2), format!("{:.2}", printed[place] / 1000.0)]);
-        }
-        body.push(cells);
-    }
-    let faster = BLOCKS.map(|wanted| {
-        let ratios = ratios.iter().filter(|(block, _)| *block == wanted);
-        let (low, high) = range(ratios.map(|(_, ratio)| *ratio));
-        format!("{wanted} {low:.2} to {high:.2}")
-    });
-    format!(
-        "\n## Table 3a: time of the building blocks\n{}\n\
-         Seconds of a whole training run, processor time of both parties together, keys of {} bits. \
-         Each block of `heda-blocks` runs on a mini-batch of {} rows (exchange 2 on one packed \
-         gradient); the least of {} measurements is multiplied by the iterations that table 3b \
-         implies ({}).\n\n\
-         - The paper's time over ours: {}.\n\
-         - The paper does not say how many calls its sums cover, nor whether encrypting the inputs \
-         is in them. Here it is: addition, subtraction, dot product and power function encrypt every \
-         input afresh in every call, as a building block must. In training engine `paper` encrypts each value of a column once, and table 3b shows what \
-         that is worth.\n",
-        table(&head, &body),
-        rows.text("key_bits").unwrap_or("–"),
-        rows.text("batch_rows").unwrap_or("–"),
-        rows.distinct("repeat").len(),
-        rows.distinct("iterations").join(", "),
-        faster.join("; "),
-    )
-}
-
-/// The fastest batch: what slows a call down is always something else.
-fn batch_milliseconds(rows: &Rows<'_>, bundle: Bundle, block: &str) -> Option<f64> {
-    let rows = rows.with("dataset", bundle.name()).with("block", block);
-    let times = rows.numbers("processor_milliseconds_batch");
-    times.into_iter().reduce(f64::min)
-}
-
-fn run_seconds(rows: &Rows<'_>, bundle: Bundle, block: &str) -> Option<f64> {
-    let iterations = rows.with("dataset", bundle.name()).mean("iterations")?;
-    Some(batch_milliseconds(rows, bundle, block)? * iterations / 1000.0)
-}
 
 /// Runs of an engine on a data set with everything encrypted, in the paper's coding.
 fn all_encrypted<'a>(rows: &Rows<'a>, engine: &str, bundle: Bundle) -> Rows<'a> {

@@ -182,6 +182,17 @@ mod tests {
     }
 
     #[test]
+    fn numbers_that_bob_has_already_give_the_same_and_must_be_as_many() {
+        let (a, b) = (encrypted(&ALICE, &[7, -1, 0, 5]), integers(&[-9, -1, 4, 3]));
+        let bob = Bob::new(ALICE.public(), BITS, 4).unwrap();
+        let result = bob.combine(&a, &b).unwrap();
+        assert_eq!(decrypted(&ALICE, &[result]), integers(&[-47]));
+        let refused = bob.combine(&a[..3], &b).unwrap_err();
+        let lengths = Misuse::Lengths { alice: 3, bob: 4 };
+        assert_eq!(refused, lengths.into());
+    }
+
+    #[test]
     fn a_damaged_message_blames_the_peer() {
         let message = ALICE.public().encode(&encrypted(&ALICE, &[1, 2])).unwrap();
         let bob = Bob::new(ALICE.public(), BITS, 2).unwrap();
