@@ -18,6 +18,7 @@ pub mod resident;
 pub mod ring;
 #[cfg(test)]
 mod samples;
+pub mod scaling;
 pub mod schema;
 pub mod score;
 pub mod split;

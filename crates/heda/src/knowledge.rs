@@ -23,6 +23,8 @@ pub enum Who {
 pub enum Lesson {
     /// The result.
     Model,
+    /// What training must know of the columns.
+    Moments,
     /// What every iteration shows.
     Gradients,
     /// What the evaluation shows.
@@ -47,8 +49,9 @@ pub enum Lesson {
 
 impl Lesson {
     /// All of them, by who learns them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Model,
+        Self::Moments,
         Self::Gradients,
         Self::HeldOutCounts,
         Self::RowsOfEach,
@@ -65,6 +68,7 @@ impl Lesson {
     pub fn who(self) -> Who {
         match self {
             Self::Model
+            | Self::Moments
             | Self::Gradients
             | Self::HeldOutCounts
             | Self::RowsOfEach
@@ -80,6 +84,10 @@ impl Lesson {
     pub fn what(self) -> &'static str {
         match self {
             Self::Model => "the model",
+            Self::Moments => {
+                "mean and deviation of each encrypted number and how many rows each encrypted level \
+                 has, over all providers"
+            }
             Self::Gradients => "the gradient of each iteration, summed over all providers",
             Self::HeldOutCounts => {
                 "how many held-out rows of each class score in which range, summed over all \
@@ -91,7 +99,8 @@ impl Lesson {
             Self::PublishedColumns => "the published columns, with noise",
             Self::Iterations => {
                 "how many iterations there are, and which batch and class each is about; of the \
-                 model nothing else"
+                 model nothing else; and the range of each encrypted number that the grid covers, \
+                 eight deviations on both sides of everybody's mean, rounded to a deviation or two"
             }
             Self::Split => "which features are encrypted, published and left out",
             Self::RowsOfAll => {
@@ -104,6 +113,10 @@ impl Lesson {
     /// In which jobs.
     pub fn when(self) -> &'static str {
         match self {
+            Self::Moments => {
+                "with L-BFGS, unless the schema states means and deviations; of one provider alone \
+                 if there is only one"
+            }
             Self::Gradients => "always; of one provider alone if there is only one",
             Self::HeldOutCounts => "if rows are held out",
             Self::Scores => "if all providers rank the features",
@@ -135,6 +148,12 @@ impl Lesson {
                     revealed.gradient_numbers, revealed.unknown_cells
                 )
             }
+            Self::Moments => match revealed.moment_numbers {
+                0 => return None,
+                numbers => format!(
+                    "{numbers} sums of encrypted columns, from which means and deviations follow"
+                ),
+            },
             Self::HeldOutCounts => format!("{} counts of held-out rows", revealed.count_numbers),
             Self::RowsOfEach => self.what().to_owned(),
             Self::Scores => scored.then(|| self.what().to_owned())?,

@@ -138,7 +138,6 @@ impl Simulation {
             privacy: self.job.privacy(),
             seeded: self.randomness.is_seeded(),
             automatic_epsilon: self.job.reads_epsilon(),
-            penalty: self.job.penalty(),
             total_seconds,
             busy: run.reports.iter().map(|report| report.busy).collect(),
             controls: Controls {
@@ -275,7 +274,7 @@ fn controls(training: &[Dataset], held_out: &[Dataset], encrypted: &[usize]) -> 
 fn clear_accuracy(training: &Dataset, held_out: &Dataset, features: &[usize]) -> Option<f64> {
     let training = training.select_features(features);
     let held_out = held_out.select_features(features);
-    let config = TrainConfig::logistic(training.rows());
+    let config = TrainConfig::logistic();
     let classes = training.classes().len();
     let positives = if classes == 2 {
         1..2

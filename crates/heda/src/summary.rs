@@ -4,12 +4,12 @@
 mod interval;
 mod privacy;
 mod text;
+mod training;
 
 pub use interval::interval;
 
 use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
-use heda_learn::optimise::Stop;
 use heda_learn::schema::Schema;
 use heda_train::histogram::{Confusion, Histogram};
 use heda_train::job::{ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed};
@@ -91,8 +91,10 @@ pub struct Summary {
     pub gradient_norms: Vec<f64>,
     /// Why training ended, a sentence for each model.
     pub stopped: Vec<String>,
-    /// The penalty λ of λ/2·‖w‖² beside the mean loss.
-    pub penalty: f64,
+    /// What to be careful about with this model, a sentence each.
+    pub warnings: Vec<String>,
+    /// The penalty and where it applies, in words.
+    pub penalty: String,
     /// When it was made, in UTC.
     pub made: String,
     /// Where the model was written.
@@ -224,8 +226,6 @@ pub struct About<'a> {
     pub seeded: bool,
     /// Whether ε was read from the data.
     pub automatic_epsilon: bool,
-    /// The penalty of the training.
-    pub penalty: f64,
     /// The whole run.
     pub total_seconds: f64,
     /// How long each provider computed, where that is known.
@@ -285,9 +285,10 @@ impl Summary {
             }),
             confusion: only.as_ref().and_then(|only| only.confusion),
             stopped: (outcome.fits.iter())
-                .map(|fit| stopped(fit, &classes))
+                .map(|fit| training::stopped(fit, &classes))
                 .collect(),
-            penalty: about.penalty,
+            warnings: training::warnings(outcome, &classes),
+            penalty: outcome.penalty(),
             made: today(),
             auc: only.as_ref().and_then(|only| only.auc),
             by_class,
@@ -300,7 +301,7 @@ impl Summary {
                 .or(only.and_then(|only| only.majority_accuracy)),
             seconds: Seconds {
                 total: about.total_seconds,
-                setup: ["agree", "score", "publish", "encrypt"]
+                setup: ["agree", "score", "scale", "publish", "encrypt"]
                     .into_iter()
                     .map(phase)
                     .sum(),
@@ -419,30 +420,6 @@ fn class_result(fit: &ClassFit, names: &[String]) -> ClassResult {
             .and_then(Histogram::auc_bounds)
             .map(|(low, high)| [low, high]),
         majority_accuracy: histogram.and_then(majority),
-    }
-}
-
-/// Why the training of a model ended, in words.
-fn stopped(fit: &ClassFit, names: &[String]) -> String {
-    let last = fit.norms.last();
-    let norm = last.map_or(String::new(), |norm| format!(" ({norm:.1e})"));
-    let why = match fit.stop {
-        Stop::Converged => format!("converged: the gradient{norm} is within the tolerance"),
-        Stop::Iterations => format!(
-            "stopped at the limit of iterations: the gradient{norm} was not yet within the \
-             tolerance"
-        ),
-        Stop::MinimumRate => "ended where the learning rate fell below its minimum".to_owned(),
-        Stop::Stalled => format!(
-            "ended at the noise floor: the gradient{norm} is as small as rounding lets it become"
-        ),
-    };
-    let iterations = fit.iterations;
-    match names.get(fit.positive as usize) {
-        Some(name) if names.len() > 2 => {
-            format!("{name}: training {why}, after {iterations} iterations.")
-        }
-        _ => format!("Training {why}, after {iterations} iterations."),
     }
 }
 

@@ -22,6 +22,13 @@ impl Summary {
         lines.push(String::new());
         lines.extend(self.feature_lines());
         lines.push(String::new());
+        lines.extend(self.stopped.iter().cloned());
+        lines.extend(
+            self.warnings
+                .iter()
+                .map(|words| format!("Careful: {words}")),
+        );
+        lines.push(String::new());
         lines.push(self.privacy());
         for (what, path) in [("model", &self.model_path), ("report", &self.report_path)] {
             if let Some(path) = path {
@@ -45,6 +52,7 @@ impl Summary {
                 "{:<36}{} of {} features encrypted, {} iterations, engine {}",
                 "trained on", self.iota, self.features, self.iterations, self.engine
             ),
+            format!("{:<36}{}", "penalty", self.penalty),
             String::new(),
         ];
         if let Some(promise) = &self.private {
