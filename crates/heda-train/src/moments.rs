@@ -52,6 +52,7 @@ pub(crate) enum Scale {
 
 /// Why there are no moments.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MomentsError {
     /// A number of fraction bits that no number of rows asks for.
     #[error(
@@ -73,6 +74,14 @@ pub enum MomentsError {
         /// Encrypted numbers.
         expected: usize,
         /// What came.
+        found: usize,
+    },
+    /// A checkpoint of other columns.
+    #[error("the checkpoint knows where {found} columns lie, and {expected} are encrypted")]
+    Centres {
+        /// Encrypted columns.
+        expected: usize,
+        /// What the checkpoint has.
         found: usize,
     },
     /// There are no masks.

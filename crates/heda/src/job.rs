@@ -278,9 +278,15 @@ impl JobBuilder {
     }
 
     /// The penalty as scikit-learn's C: ½‖w‖² beside C times the summed loss, on standardised
-    /// features. A smaller number is a larger penalty; 1 if this is not called.
-    pub fn penalty(mut self, c: f64) -> Self {
-        self.parts.settings.c = Some(c);
+    /// features. A smaller number is a larger penalty, nothing is none; 1 if this is not called.
+    pub fn penalty(mut self, c: impl Into<Option<f64>>) -> Self {
+        self.parts.settings.c = c.into();
+        self
+    }
+
+    /// Training with exact gradients ends when no component of the gradient is larger.
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.parts.settings.tolerance = tolerance;
         self
     }
 
@@ -389,11 +395,9 @@ impl JobBuilder {
                 return Err(JobFault::PrivateClasses(classes));
             }
             privacy.plan(parts.schema.width() + 1)?;
-        if parts
-            .settings
-            .c
-            .is_some_and(|c| !(c.is_finite() && c > 0.0))
-        {
+        }
+        let useless = |c: f64| !(c.is_finite() && c > 0.0);
+        if parts.settings.c.is_some_and(useless) {
             return Err(JobFault::Penalty);
         }
         Ok(Job { parts })

@@ -39,6 +39,8 @@ pub enum Lesson {
     PublishedColumns,
     /// That there is a job.
     Iterations,
+    /// Where the columns lie, roughly.
+    Windows,
     /// Which features are worth most.
     Split,
     /// How much data the others have.
@@ -49,7 +51,7 @@ pub enum Lesson {
 
 impl Lesson {
     /// All of them, by who learns them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Model,
         Self::Moments,
         Self::Gradients,
@@ -59,6 +61,7 @@ impl Lesson {
         Self::Order,
         Self::PublishedColumns,
         Self::Iterations,
+        Self::Windows,
         Self::Split,
         Self::RowsOfAll,
         Self::Terms,
@@ -75,7 +78,7 @@ impl Lesson {
             | Self::Scores
             | Self::Order
             | Self::PublishedColumns => Who::DataUser,
-            Self::Iterations | Self::Split | Self::RowsOfAll => Who::Provider,
+            Self::Iterations | Self::Windows | Self::Split | Self::RowsOfAll => Who::Provider,
             Self::Terms => Who::Everyone,
         }
     }
@@ -99,8 +102,11 @@ impl Lesson {
             Self::PublishedColumns => "the published columns, with noise",
             Self::Iterations => {
                 "how many iterations there are, and which batch and class each is about; of the \
-                 model nothing else; and the range of each encrypted number that the grid covers, \
-                 eight deviations on both sides of everybody's mean, rounded to a deviation or two"
+                 model nothing else"
+            }
+            Self::Windows => {
+                "which range of each encrypted number the grid covers: eight deviations on both \
+                 sides of everybody's mean, rounded to a deviation or two"
             }
             Self::Split => "which features are encrypted, published and left out",
             Self::RowsOfAll => {
@@ -117,6 +123,7 @@ impl Lesson {
                 "with L-BFGS, unless the schema states means and deviations; of one provider alone \
                  if there is only one"
             }
+            Self::Windows => "with L-BFGS",
             Self::Gradients => "always; of one provider alone if there is only one",
             Self::HeldOutCounts => "if rows are held out",
             Self::Scores => "if all providers rank the features",
@@ -159,6 +166,10 @@ impl Lesson {
             Self::Scores => scored.then(|| self.what().to_owned())?,
             Self::PublishedColumns => run.epsilon_total.map(|_| "the published columns".into())?,
             Self::Iterations => "how many iterations there were".into(),
+            Self::Windows => {
+                let told = several && revealed.moment_numbers > 0;
+                told.then(|| "where each encrypted number lies, roughly and over all".into())?
+            }
             Self::Split => {
                 (several && scored).then(|| "which features scored best in sum".into())?
             }

@@ -434,7 +434,7 @@ mod tests {
         let job = Job::builder("plan", schema)
             .settings(Settings {
                 max_iterations: iterations,
-                ..Settings::lbfgs(0.01)
+                ..Settings::lbfgs()
             })
             .ranking(Ranking::Given { features });
         let job = job.build().unwrap();

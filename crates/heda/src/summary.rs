@@ -2,11 +2,13 @@
 //! paragraph in plain words.
 
 mod interval;
+mod matrix;
 mod privacy;
 mod text;
 mod training;
 
 pub use interval::interval;
+pub use matrix::Matrix;
 
 use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
@@ -59,6 +61,8 @@ pub struct Summary {
     /// Each class against the rest, if there are more than two. Which class a row would get in the
     /// end cannot be read from these: the held-out rows are counted for one model at a time.
     pub by_class: Vec<ClassResult>,
+    /// Of more than two classes which one the highest score names, where all rows may be read.
+    pub matrix: Option<Matrix>,
     /// Of a control in clear with all features.
     pub plain_accuracy: Option<f64>,
     /// Of a control in clear with the encrypted features only.
@@ -292,6 +296,7 @@ impl Summary {
             made: today(),
             auc: only.as_ref().and_then(|only| only.auc),
             by_class,
+            matrix: None,
             classes,
             plain_accuracy: about.controls.plain,
             dropped_accuracy: about.controls.dropped,

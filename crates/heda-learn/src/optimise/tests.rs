@@ -238,16 +238,19 @@ fn lbfgs_bears_noise_and_says_that_it_is_at_its_floor() {
 
 #[test]
 fn a_coefficient_that_is_nothing_but_rounding_has_no_sign() {
+    // Every row twice, with both values of a column that therefore says nothing.
     let data = samples::noisy_line(ROWS, WIDTH, 6);
-    let rows = (0..ROWS).flat_map(|row| [data.row(row), &[0.5]].concat());
+    let twice = |row: usize| [data.row(row / 2), &[(row % 2) as f64]].concat();
+    let rows = (0..2 * ROWS).flat_map(twice);
+    let labels = (0..2 * ROWS).map(|row| data.labels()[row / 2]);
     let mut features = data.features().to_vec();
     features.push(crate::data::Feature {
-        name: "same".into(),
+        name: "nothing".into(),
         columns: WIDTH..WIDTH + 1,
         levels: None,
     });
     let classes = data.classes().to_vec();
-    let data = Dataset::new(features, rows.collect(), data.labels().to_vec(), classes).unwrap();
+    let data = Dataset::new(features, rows.collect(), labels.collect(), classes).unwrap();
     let basis = Basis {
         scaling: Scaling::of(&data),
         noise: ROW_NOISE,

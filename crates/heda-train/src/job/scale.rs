@@ -96,7 +96,8 @@ impl Running<'_> {
             (None, None) => (ask(joined, &encrypted)?, numbers),
         };
         if centres.len() != columns.hidden.len() {
-            return Err(JobError::Bug("a centre for each encrypted column".into()));
+            let (expected, found) = (columns.hidden.len(), centres.len());
+            return Err(fault(MomentsError::Centres { expected, found }));
         }
         state.centres = Some(centres.clone());
         self.keep(state)?;

@@ -53,6 +53,7 @@ fn summary() -> Summary {
         classes: vec!["well".into(), HOSTILE.into()],
         auc: Some([0.97, 0.98]),
         by_class: Vec::new(),
+        matrix: None,
         private: None,
         plain_accuracy: Some(0.96),
         dropped_accuracy: Some(0.9),
