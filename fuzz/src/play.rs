@@ -149,7 +149,7 @@ fn spec(engine: Engine, ranking: Ranking, schema: &Arc<Schema>) -> JobSpec {
         resolution: Resolution::default(),
         settings: Settings {
             max_iterations: 1,
-            ..Settings::lbfgs(0.01)
+            ..Settings::lbfgs()
         },
         holdout_permille: 200,
         ranking,

@@ -37,8 +37,17 @@ const NOT_FUZZED: &[(&str, &str)] = &[
         "reads what the same program wrote",
     ),
     (
+        "heda-experiments Reference::read",
+        "reads JSON that a script of ours wrote, by serde_json",
+    ),
+    (
         "heda-experiments clock::processor_seconds",
         "reads what the system says",
+    ),
+    ("heda-experiments defaults::names", "lists a folder"),
+    (
+        "heda-experiments defaults::run",
+        "reads by Reference::read, and a page that it writes into",
     ),
     (
         "heda-experiments document::run",

@@ -152,14 +152,18 @@ fn refusals(play: &Play) -> Vec<Refusal> {
 /// A step of a protocol: its name in the documents, and the tags of its messages by who hears them.
 type Step = (&'static str, Party, &'static [u8]);
 
-/// The job up to its training, from `docs/protocols.md`: this one is ranked by all and publishes.
-const BEGIN: [Step; 6] = [
+/// The job up to its training, from `docs/protocols.md`: this one is ranked by all, standardises and
+/// publishes.
+const BEGIN: [Step; 9] = [
     ("J1 proposal", Party::Provider, &[0x01]),
     ("J2 acceptance", Party::DataUser, &[0x02]),
     ("J3 announcements", Party::Provider, &[0x03]),
     ("J4 scores", Party::DataUser, &[0x04]),
     ("J5 split", Party::Provider, &[0x05]),
-    ("J6 charge and release", Party::DataUser, &[0x06, 0x07]),
+    ("J5a question", Party::Provider, &[0x06]),
+    ("J5a sums", Party::DataUser, &[0x07]),
+    ("J5a windows", Party::Provider, &[0x06]),
+    ("J6 charge and release", Party::DataUser, &[0x08, 0x09]),
 ];
 /// J7 and J8 of engine `resident`, from `docs/resident.md`; engine `paper` counts with it.
 const SETUP: [Step; 3] = [

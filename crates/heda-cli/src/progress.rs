@@ -50,6 +50,7 @@ impl Observer for Progress {
         let what = match name {
             "agree" => "agreeing on the job",
             "score" => "scoring features",
+            "scale" => "finding where the columns lie",
             "publish" => "publishing the low part",
             "encrypt" => "encrypting the high part",
             "train" => "training",

@@ -59,7 +59,7 @@ fn in_process() -> Vec<f64> {
         resolution: Resolution::default(),
         settings: Settings {
             method: Method::Lbfgs { memory: 10 },
-            l2: 0.01,
+            c: Some(1.0),
             tolerance: 1e-4,
             max_iterations: 8,
         },

@@ -123,7 +123,7 @@ fn job(engine: Engine, bundle: Bundle, batches: usize, seed: u64) -> LocalJob {
                 decay: 0.0,
                 batches,
             },
-            l2: 0.0,
+            c: None,
             tolerance: 0.0,
             max_iterations: 1,
         }),

@@ -35,7 +35,7 @@ pub(super) fn oracle_accuracy(
         training.select_features(&features),
         test.select_features(&features),
     );
-    let config = TrainConfig::logistic(training.rows());
+    let config = TrainConfig::logistic();
     let fit = train(&training, 1, &config).map_err(|e| Failure::new(Kind::Bug, e))?;
     share_right(&fit.beta, &test)
 }

@@ -29,7 +29,7 @@ pub struct Arguments {
     readme: Option<PathBuf>,
 }
 
-/// Where the table of accuracy and time begins and ends.
+/// Where what was measured begins and ends in a page that people wrote.
 const PLACE: [&str; 2] = ["<!-- measured -->\n", "<!-- end of measured -->\n"];
 
 pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
@@ -51,12 +51,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
 /// The text with the table of accuracy and time in its place.
 fn with_table(text: &str, from: &Path) -> Result<String, Failure> {
     let sheet = Sheet::open(from, &super::training::RUNS)?;
+    in_place(text, &training::against_the_paper(&sheet.rows()))
+}
+
+/// The text with what was measured in its place.
+pub(super) fn in_place(text: &str, measured: &str) -> Result<String, Failure> {
     let [start, end] = PLACE;
-    let absent = || Failure::input(format!("no place for the table: {start}{end}"));
+    let absent = || Failure::input(format!("no place for what was measured: {start}{end}"));
     let (before, rest) = text.split_once(start).ok_or_else(absent)?;
     let (_, after) = rest.split_once(end).ok_or_else(absent)?;
-    let table = training::against_the_paper(&sheet.rows());
-    Ok(format!("{before}{start}{table}\n{end}{after}"))
+    Ok(format!("{before}{start}{measured}\n{end}{after}"))
 }
 
 /// A section of the page, from its file; pictures are looked for in a folder.

@@ -142,7 +142,7 @@ fn measure(
                     decay: 0.0,
                     batches: 1,
                 },
-                l2: 0.0,
+                c: None,
                 tolerance: 0.0,
                 max_iterations: sweep.iterations,
             }),

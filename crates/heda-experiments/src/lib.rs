@@ -6,6 +6,7 @@ mod blocks;
 mod charts;
 mod clear;
 mod clock;
+mod defaults;
 mod document;
 mod features;
 mod growth;
@@ -54,6 +55,8 @@ pub enum Experiment {
     Audit(Options),
     /// Accuracy of training under differential privacy, over epsilon
     Private(private::Arguments),
+    /// Accuracy of the defaults beside scikit-learn's, on data sets that are not bundled
+    Defaults(defaults::Arguments),
     /// Everything
     All(Options),
     /// Draw all pictures and write the page of results, from the files alone
@@ -85,6 +88,7 @@ pub fn run(experiment: &Experiment) -> Result<String, Failure> {
     let options = match experiment {
         Experiment::Document(arguments) => return document::run(arguments),
         Experiment::Private(arguments) => &arguments.options,
+        Experiment::Defaults(arguments) => return defaults::run(arguments),
         Experiment::Sse(options)
         | Experiment::Linkage(options)
         | Experiment::Features(options)

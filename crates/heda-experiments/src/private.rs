@@ -317,7 +317,7 @@ fn on_published(
 ) -> Result<Fitted, Failure> {
     let mut rng = randomness.fork("release", split).map_err(bug)?;
     let noisy = published(training, total, &mut rng)?;
-    let fit = train(&noisy, 1, &TrainConfig::logistic(noisy.rows())).map_err(bug)?;
+    let fit = train(&noisy, 1, &TrainConfig::logistic()).map_err(bug)?;
     Ok(Fitted {
         beta: fit.beta,
         loss: LossKind::Logistic,

@@ -89,7 +89,7 @@ fn one_split(
     );
     let bug = |error: TrainError| Failure::new(Kind::Bug, error);
     let source = ClearSource::new(&training, 1, LossKind::Logistic);
-    let best = train(&training, 1, &TrainConfig::logistic(training.rows())).map_err(bug)?;
+    let best = train(&training, 1, &TrainConfig::logistic()).map_err(bug)?;
     let (least, plain) = (
         source.mean_loss(&best.beta),
         share_right(&best.beta, &test)?,

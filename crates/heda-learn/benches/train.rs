@@ -18,7 +18,7 @@ fn hundred_iterations(bench: &mut Criterion) {
         loss: LossKind::Logistic,
         settings: Settings {
             method: Method::Lbfgs { memory: 10 },
-            l2: 0.0,
+            c: None,
             tolerance: 0.0,
             max_iterations: 100,
         },

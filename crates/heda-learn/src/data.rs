@@ -1,5 +1,6 @@
 //! Encoded rows: what training, scoring and publishing work on.
 
+use crate::scaling::Window;
 use std::fmt;
 use std::ops::Range;
 
@@ -161,6 +162,15 @@ impl Dataset {
     /// Names of the classes; the class index points here.
     pub fn classes(&self) -> &[String] {
         &self.classes
+    }
+
+    /// The same rows with every value at its place in the window of its column.
+    pub fn in_windows(&self, windows: &[Window]) -> Self {
+        let values = self.values.iter().zip(windows.iter().cycle());
+        Self {
+            values: values.map(|(x, window)| window.apply(*x)).collect(),
+            ..self.clone()
+        }
     }
 
     /// The given rows, in the given order.

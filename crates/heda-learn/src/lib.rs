@@ -18,6 +18,7 @@ pub mod reference;
 pub mod resident;
 #[cfg(test)]
 mod samples;
+pub mod scaling;
 pub mod schema;
 pub mod score;
 pub mod split;

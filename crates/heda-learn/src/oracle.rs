@@ -3,7 +3,8 @@
 use crate::data::Dataset;
 use crate::gradient::{Batch, Gradient, GradientSource};
 use crate::loss::{Loss, LossKind};
-use crate::optimise::{OptimiseError, Optimiser, RunError, Settings, Stop};
+use crate::optimise::{Basis, OptimiseError, Optimiser, RunError, Settings, Stop};
+use crate::scaling::Scaling;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -101,11 +102,12 @@ pub struct TrainConfig {
 }
 
 impl TrainConfig {
-    /// Logistic regression by L-BFGS with the penalty of scikit-learn's default, C = 1.
-    pub fn logistic(rows: usize) -> Self {
+    /// Logistic regression by L-BFGS with the penalty of scikit-learn's default, C = 1, on
+    /// standardised columns.
+    pub fn logistic() -> Self {
         Self {
             loss: LossKind::Logistic,
-            settings: Settings::lbfgs(1.0 / rows.max(1) as f64),
+            settings: Settings::lbfgs(),
         }
     }
 }
@@ -160,7 +162,15 @@ pub fn train_observed(
 ) -> Result<Fit, TrainError> {
     check_classes(data, positive)?;
     let mut source = ClearSource::new(data, positive, config.loss);
-    let mut optimiser = Optimiser::new(config.settings.clone(), source.dimension())?;
+    let scaling = match config.settings.method.standardises() {
+        true => Scaling::of(data),
+        false => Scaling::none(data.width()),
+    };
+    let basis = Basis {
+        scaling,
+        noise: 0.0,
+    };
+    let mut optimiser = Optimiser::on(basis, config.settings.clone(), source.dimension())?;
     let run = optimiser.run(&mut source, |o| {
         observe(o);
         ControlFlow::Continue(())
@@ -262,7 +272,7 @@ mod tests {
     #[test]
     fn refuses_rows_that_teach_nothing() {
         let data = samples::noisy_line(50, 2, 4);
-        let config = TrainConfig::logistic(50);
+        let config = TrainConfig::logistic();
         let none = data.select_rows(&[]);
         assert_eq!(train(&none, 1, &config), Err(TrainError::NoRows));
         let ones: Vec<usize> = (0..50).filter(|&r| data.labels()[r] == 1).collect();
@@ -275,7 +285,7 @@ mod tests {
     #[test]
     fn one_vs_rest_trains_every_class() {
         let data = samples::three_classes(300);
-        let fits = train_one_vs_rest(&data, &TrainConfig::logistic(300)).unwrap();
+        let fits = train_one_vs_rest(&data, &TrainConfig::logistic()).unwrap();
         assert_eq!(fits.len(), 3);
         let right = (0..data.rows()).filter(|&row| {
             let scores: Vec<f64> = fits.iter().map(|f| score(&f.beta, data.row(row))).collect();

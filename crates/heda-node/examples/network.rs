@@ -136,7 +136,7 @@ impl Bench {
             resolution: Resolution::default(),
             settings: Settings {
                 method: Method::Lbfgs { memory: 10 },
-                l2: 0.01,
+                c: Some(1.0),
                 tolerance: 0.0,
                 max_iterations: self.iterations,
             },

@@ -131,6 +131,7 @@ impl House {
             identities: vec![hex.collect()],
             seeded: false,
             key_bits: 2048,
+            standardise: false,
         }
     }
 }
@@ -328,7 +329,7 @@ fn spec(job: u64, encrypt: &[&str]) -> JobSpec {
         resolution: Resolution::default(),
         settings: Settings {
             method: Method::Lbfgs { memory: 10 },
-            l2: 0.01,
+            c: Some(1.0),
             tolerance: 0.0,
             max_iterations: 4,
         },

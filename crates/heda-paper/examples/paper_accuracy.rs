@@ -75,7 +75,7 @@ fn measure(bundle: Bundle, split: u64, choice: &Choice) -> Result<(), Box<dyn Er
     };
     let optimise = Settings {
         method,
-        l2: 0.0,
+        c: None,
         tolerance: 0.0,
         max_iterations: iterations,
     };

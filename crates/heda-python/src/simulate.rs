@@ -5,9 +5,7 @@ use crate::job::Trained;
 use crate::schema::Schema;
 use crate::table::Rows;
 use crate::work;
-use heda::{
-    Dataset, Engine, Epsilon, Failure, Job, JobBuilder, LossKind, Settings, Simulation, Spending,
-};
+use heda::{Dataset, Engine, Epsilon, Failure, Job, JobBuilder, LossKind, Simulation, Spending};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -83,7 +81,7 @@ impl Wanted {
         let permille = permille(self.holdout).unwrap_or(0);
         let training = data.rows() - data.rows() * permille as usize / 1000;
         let builder = builder.engine(engine).loss(loss).hold_out(permille);
-        let mut builder = self.settings(builder, training, spread(data));
+        let mut builder = self.settings(builder);
         if let Some(iota) = self.encrypt {
             builder = builder.encrypt_best(iota);
         }
@@ -98,18 +96,17 @@ impl Wanted {
         }
     }
 
-    /// The penalty is scikit-learn's for columns of variance one: beside the mean loss, and on
-    /// coefficients of values in [0, 1], whose variance is smaller.
-    fn settings(&self, builder: JobBuilder, training: usize, spread: f64) -> JobBuilder {
-        let mut settings = Settings {
-            tolerance: self.tol.unwrap_or(2e-4),
-            max_iterations: 80,
-            ..Settings::lbfgs(self.c.map_or(0.0, |c| spread / (c * training as f64)))
+    /// The penalty is scikit-learn's, on standardised columns.
+    fn settings(&self, builder: JobBuilder) -> JobBuilder {
+        let builder = builder.penalty(self.c);
+        let builder = match self.tol {
+            Some(tolerance) => builder.tolerance(tolerance),
+            None => builder,
         };
-        if let Some(iterations) = self.max_iter {
-            settings.max_iterations = iterations;
+        match self.max_iter {
+            Some(iterations) => builder.iterations(iterations),
+            None => builder,
         }
-        builder.settings(settings)
     }
 }
 
@@ -117,17 +114,6 @@ impl Wanted {
 fn named<'n, T: Deserialize<'n>>(what: &str, name: &'n str) -> Result<T, Failure> {
     let known: StrDeserializer<'n, serde::de::value::Error> = name.into_deserializer();
     T::deserialize(known).map_err(|e| Failure::input(format!("{what}={name:?}: {e}")))
-}
-
-/// Mean variance of the encoded columns.
-fn spread(data: &Dataset) -> f64 {
-    let rows = data.rows() as f64;
-    let columns = (0..data.width()).map(|column| {
-        let mean = data.column(column).sum::<f64>() / rows;
-        let squares = data.column(column).map(|value| (value - mean).powi(2));
-        squares.sum::<f64>() / rows
-    });
-    columns.sum::<f64>() / data.width() as f64
 }
 
 /// ε as it is written, without the noise of binary fractions.

@@ -52,7 +52,7 @@ fn train(engine: Engine, batches: usize, iterations: u32) -> Duration {
         resolution: Resolution::default(),
         settings: Settings {
             method,
-            l2: 0.0,
+            c: None,
             tolerance: 0.0,
             max_iterations: iterations,
         },

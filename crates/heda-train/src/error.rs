@@ -5,6 +5,7 @@ use crate::engine::{Engine, Impossible};
 use crate::house::Refusal;
 use crate::job::{NoIota, NotKept};
 use crate::message::{SendError, Unwritable};
+use crate::moments::MomentsError;
 use crate::negotiation::NegotiationError;
 use crate::proposal::BadProposal;
 use crate::release::ReleaseError;
@@ -43,7 +44,7 @@ pub enum JobError {
     Input(#[from] BadJob),
     /// The training ran away.
     #[error(
-        "the coefficients diverged ({0}); use a smaller learning rate, more regularisation, or \
+        "the coefficients diverged ({0}); use a smaller learning rate, a larger penalty (a smaller c), or \
          the optimiser lbfgs"
     )]
     Diverged(String),
@@ -114,6 +115,9 @@ pub enum BadJob {
     /// Providers that cannot make up a job, the same one twice for instance.
     #[error(transparent)]
     Roster(#[from] MaskingError),
+    /// Means and deviations were not to be had.
+    #[error(transparent)]
+    Moments(#[from] MomentsError),
     /// The engine cannot do it.
     #[error(transparent)]
     Impossible(Impossible),

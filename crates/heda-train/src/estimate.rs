@@ -122,7 +122,7 @@ impl Estimator {
 }
 
 fn held_out_accuracy(training: &Dataset, test: &Dataset) -> Result<f64, EstimateError> {
-    let config = TrainConfig::logistic(training.rows());
+    let config = TrainConfig::logistic();
     let betas: Vec<Vec<f64>> = match training.classes().len() {
         2 => vec![train(training, 1, &config)?.beta],
         _ => train_one_vs_rest(training, &config)?

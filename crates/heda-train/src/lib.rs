@@ -9,6 +9,7 @@ pub mod house;
 pub mod job;
 pub mod local;
 mod message;
+pub mod moments;
 pub mod negotiation;
 mod parallel;
 pub mod proposal;

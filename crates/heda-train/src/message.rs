@@ -5,6 +5,7 @@
 use crate::codec::{Malformed, hex, unhex};
 use crate::error::PeerProblem;
 use crate::house::LedgerHead;
+use crate::moments::Scale;
 use crate::proposal::{BadProposal, PROTOCOL_VERSION, Proposal, Split};
 use crate::rows::{release_from_bytes, release_length};
 use heda_blocks::channel::{Channel, ChannelError};
@@ -103,7 +104,8 @@ macro_rules! control {
 control! {
     Acceptance, 0x02, "acceptance";
     Split, 0x05, "split";
-    Charge, 0x06, "charge";
+    Scale, 0x06, "scale";
+    Charge, 0x08, "charge";
     Command, 0x20, "command";
 }
 
@@ -217,6 +219,29 @@ impl Message for Contribution {
     }
 }
 
+/// Between J5 and J6: a provider's masked sums of the encrypted columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sums(pub(crate) Vec<u8>);
+
+impl Message for Sums {
+    const TAG: u8 = 0x07;
+    const NAME: &'static str = "sums of columns";
+    /// Its length by the encrypted columns.
+    type Known = usize;
+
+    fn limit(length: usize) -> usize {
+        length
+    }
+
+    fn encode(&self) -> Result<Vec<u8>, Unwritable> {
+        Ok(self.0.clone())
+    }
+
+    fn decode(bytes: &[u8], length: usize) -> Result<Self, Malformed> {
+        exactly(bytes, length).map(Self)
+    }
+}
+
 /// J6: the published columns on the grid, row by row. A provider keeps and sends its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Release {
@@ -232,7 +257,7 @@ pub(crate) struct Published<'a> {
 }
 
 impl Release {
-    pub(crate) const TAG: u8 = 0x07;
+    pub(crate) const TAG: u8 = 0x09;
 
     /// Waits for it.
     pub(crate) fn receive(
@@ -295,6 +320,7 @@ fn exactly(bytes: &[u8], expected: usize) -> Result<Vec<u8>, Malformed> {
 mod tests {
     use super::*;
     use crate::proposal::testing::proposal;
+    use heda_learn::scaling::Window;
 
     fn round_trip<M: Message + PartialEq + std::fmt::Debug>(message: M, known: M::Known) {
         let bytes = message.encode().unwrap();
@@ -325,6 +351,16 @@ mod tests {
             dropped: vec![2],
         };
         round_trip(split, ());
+        round_trip(Scale::Ask { fraction_bits: 30 }, ());
+        let windows = vec![
+            Window::WHOLE,
+            Window {
+                low: 0.1,
+                high: 0.3,
+            },
+        ];
+        round_trip(Scale::Told { windows }, ());
+        round_trip(Sums(vec![1, 2, 3]), 3);
         for command in [
             Command::Finish,
             Command::Evaluate { class: 1 },
@@ -351,12 +387,16 @@ mod tests {
         assert!(Command::decode(b"\"begin\"", ()).is_err());
         assert!(Split::decode(b"{\"encrypted\": [-1]}", ()).is_err());
         assert!(Announcements::decode(&[0; 5], 1).is_err());
+        assert!(Scale::decode(b"{\"ask\": {}}", ()).is_err());
+        assert!(Sums::decode(&[0; 5], 6).is_err());
         let tags = [
             Proposal::TAG,
             Acceptance::TAG,
             Announcements::TAG,
             Contribution::TAG,
             Split::TAG,
+            Scale::TAG,
+            Sums::TAG,
             Charge::TAG,
             Release::TAG,
             Command::TAG,

@@ -336,4 +336,4 @@ fn check_length(what: &str, bytes: &[u8], expected: usize) -> Result<(), Negotia
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

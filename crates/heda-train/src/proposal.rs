@@ -196,6 +196,8 @@ pub struct Proposal {
     pub seeded: bool,
     /// Key size of engine `paper`.
     pub key_bits: u32,
+    /// Whether the grid follows means and deviations of the encrypted columns.
+    pub standardise: bool,
 }
 
 /// A proposal that nobody should accept.
@@ -383,6 +385,7 @@ pub(crate) mod testing {
             identities: vec!["00".repeat(32)],
             seeded: false,
             key_bits: 2048,
+            standardise: false,
         }
     }
 }

@@ -68,7 +68,6 @@ impl DataUser {
             engine: job.engine(),
             seeded: randomness.is_seeded(),
             automatic_epsilon: job.reads_epsilon(),
-            penalty: job.penalty(),
             total_seconds: began.elapsed().as_secs_f64(),
             busy: run.reports.iter().map(|report| report.busy).collect(),
             controls: Controls::default(),

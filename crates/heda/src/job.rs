@@ -6,7 +6,7 @@ use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::{Delta, DeltaError};
 use heda_learn::data::Dataset;
 use heda_learn::loss::LossKind;
-use heda_learn::optimise::{Method as Optimiser, Settings};
+use heda_learn::optimise::{Settings, usual_iterations};
 use heda_learn::partition::Goal;
 use heda_learn::private::{PlanError, PrivatePlan};
 use heda_learn::resident::Resolution;
@@ -91,26 +91,30 @@ pub enum JobFault {
     /// No plan keeps the promise.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// A penalty that is none.
+    #[error("the penalty C must be a number above 0; a large one means a small penalty")]
+    Penalty,
 }
 
 impl Job {
     /// Begins a job on what the providers call `data_set`, with rows of this schema.
     pub fn builder(data_set: impl Into<String>, schema: impl Into<Arc<Schema>>) -> JobBuilder {
+        let schema = schema.into();
+        let max_iterations = usual_iterations(schema.width());
+        let resolution = Resolution::for_columns(schema.width());
         JobBuilder {
             parts: Parts {
                 data_set: data_set.into(),
-                schema: schema.into(),
+                schema,
                 engine: Engine::default(),
                 key_bits: 2048,
                 loss: LossKind::default(),
                 settings: Settings {
-                    method: Optimiser::Lbfgs { memory: 10 },
-                    l2: 0.01,
-                    tolerance: 1e-4,
-                    max_iterations: 50,
+                    max_iterations,
+                    ..Settings::lbfgs()
                 },
                 privacy: None,
-                resolution: Resolution::default(),
+                resolution,
                 holdout_permille: 200,
                 ranking: Ranking::Agreed {
                     method: Method::default(),
@@ -141,9 +145,9 @@ impl Job {
         self.parts.loss
     }
 
-    /// The penalty λ of λ/2·‖w‖² beside the mean loss.
-    pub fn penalty(&self) -> f64 {
-        self.parts.settings.l2
+    /// Scikit-learn's C, or no penalty.
+    pub fn penalty(&self) -> Option<f64> {
+        self.parts.settings.c
     }
 
     /// Iterations at most, of each model; a private job has as many as its plan says.
@@ -266,9 +270,23 @@ impl JobBuilder {
         self
     }
 
-    /// How the model is improved; by L-BFGS in at most 50 iterations if this is not called.
+    /// How the model is improved; by L-BFGS with C = 1 and the usual number of gradients if this
+    /// is not called.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.parts.settings = settings;
+        self
+    }
+
+    /// The penalty as scikit-learn's C: ½‖w‖² beside C times the summed loss, on standardised
+    /// features. A smaller number is a larger penalty, nothing is none; 1 if this is not called.
+    pub fn penalty(mut self, c: impl Into<Option<f64>>) -> Self {
+        self.parts.settings.c = c.into();
+        self
+    }
+
+    /// Training with exact gradients ends when no component of the gradient is larger.
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.parts.settings.tolerance = tolerance;
         self
     }
 
@@ -377,6 +395,10 @@ impl JobBuilder {
                 return Err(JobFault::PrivateClasses(classes));
             }
             privacy.plan(parts.schema.width() + 1)?;
+        }
+        let useless = |c: f64| !(c.is_finite() && c > 0.0);
+        if parts.settings.c.is_some_and(useless) {
+            return Err(JobFault::Penalty);
         }
         Ok(Job { parts })
     }

@@ -23,6 +23,8 @@ pub enum Who {
 pub enum Lesson {
     /// The result.
     Model,
+    /// What training must know of the columns.
+    Moments,
     /// What every iteration shows.
     Gradients,
     /// What the evaluation shows.
@@ -37,6 +39,8 @@ pub enum Lesson {
     PublishedColumns,
     /// That there is a job.
     Iterations,
+    /// Where the columns lie, roughly.
+    Windows,
     /// Which features are worth most.
     Split,
     /// How much data the others have.
@@ -47,8 +51,9 @@ pub enum Lesson {
 
 impl Lesson {
     /// All of them, by who learns them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Model,
+        Self::Moments,
         Self::Gradients,
         Self::HeldOutCounts,
         Self::RowsOfEach,
@@ -56,6 +61,7 @@ impl Lesson {
         Self::Order,
         Self::PublishedColumns,
         Self::Iterations,
+        Self::Windows,
         Self::Split,
         Self::RowsOfAll,
         Self::Terms,
@@ -65,13 +71,14 @@ impl Lesson {
     pub fn who(self) -> Who {
         match self {
             Self::Model
+            | Self::Moments
             | Self::Gradients
             | Self::HeldOutCounts
             | Self::RowsOfEach
             | Self::Scores
             | Self::Order
             | Self::PublishedColumns => Who::DataUser,
-            Self::Iterations | Self::Split | Self::RowsOfAll => Who::Provider,
+            Self::Iterations | Self::Windows | Self::Split | Self::RowsOfAll => Who::Provider,
             Self::Terms => Who::Everyone,
         }
     }
@@ -80,6 +87,10 @@ impl Lesson {
     pub fn what(self) -> &'static str {
         match self {
             Self::Model => "the model",
+            Self::Moments => {
+                "mean and deviation of each encrypted number and how many rows each encrypted level \
+                 has, over all providers"
+            }
             Self::Gradients => "the gradient of each iteration, summed over all providers",
             Self::HeldOutCounts => {
                 "how many held-out rows of each class score in which range, summed over all \
@@ -93,6 +104,10 @@ impl Lesson {
                 "how many iterations there are, and which batch and class each is about; of the \
                  model nothing else"
             }
+            Self::Windows => {
+                "which range of each encrypted number the grid covers: eight deviations on both \
+                 sides of everybody's mean, rounded to a deviation or two"
+            }
             Self::Split => "which features are encrypted, published and left out",
             Self::RowsOfAll => {
                 "how many rows a batch has at all providers together, to a factor of two"
@@ -104,6 +119,11 @@ impl Lesson {
     /// In which jobs.
     pub fn when(self) -> &'static str {
         match self {
+            Self::Moments => {
+                "with L-BFGS, unless the schema states means and deviations; of one provider alone \
+                 if there is only one"
+            }
+            Self::Windows => "with L-BFGS",
             Self::Gradients => "always; of one provider alone if there is only one",
             Self::HeldOutCounts => "if rows are held out",
             Self::Scores => "if all providers rank the features",
@@ -135,11 +155,21 @@ impl Lesson {
                     revealed.gradient_numbers, revealed.unknown_cells
                 )
             }
+            Self::Moments => match revealed.moment_numbers {
+                0 => return None,
+                numbers => format!(
+                    "{numbers} sums of encrypted columns, from which means and deviations follow"
+                ),
+            },
             Self::HeldOutCounts => format!("{} counts of held-out rows", revealed.count_numbers),
             Self::RowsOfEach => self.what().to_owned(),
             Self::Scores => scored.then(|| self.what().to_owned())?,
             Self::PublishedColumns => run.epsilon_total.map(|_| "the published columns".into())?,
             Self::Iterations => "how many iterations there were".into(),
+            Self::Windows => {
+                let told = several && revealed.moment_numbers > 0;
+                told.then(|| "where each encrypted number lies, roughly and over all".into())?
+            }
             Self::Split => {
                 (several && scored).then(|| "which features scored best in sum".into())?
             }

@@ -9,7 +9,7 @@ use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Delta;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
-use heda_learn::optimise::{Method as Optimise, Settings};
+use heda_learn::optimise::{Method as Optimise, Settings, usual_iterations};
 use heda_learn::partition::Goal;
 use heda_learn::score::Method;
 use heda_train::job::Observer;
@@ -18,9 +18,6 @@ use std::sync::Arc;
 
 /// Held-out share of every provider's rows, in thousandths.
 pub const HOLDOUT_PERMILLE: u32 = 200;
-/// Gradients carry the noise of rounding; below this mean gradient there is nothing to gain.
-const TOLERANCE: f64 = 2e-4;
-const MAX_ITERATIONS: u32 = 80;
 /// Engine `paper` trains as the paper did on its first data set: 63 steps on about 32 rows each.
 const PAPER_ITERATIONS: u32 = 63;
 /// Rows of a batch of engine `paper`.
@@ -78,7 +75,7 @@ pub fn paper_settings(training_rows: usize) -> Settings {
             decay: PAPER_DECAY,
             batches: (training_rows / PAPER_BATCH_ROWS).max(1),
         },
-        l2: 0.0,
+        c: None,
         tolerance: 0.0,
         max_iterations: PAPER_ITERATIONS,
     }
@@ -133,9 +130,8 @@ impl LocalJob {
         let training = data.rows() - data.rows() * HOLDOUT_PERMILLE as usize / 1000;
         let settings = match self.engine {
             Engine::Resident => Settings {
-                tolerance: TOLERANCE,
-                max_iterations: MAX_ITERATIONS,
-                ..Settings::lbfgs(1.0 / training as f64)
+                max_iterations: usual_iterations(schema.width()),
+                ..Settings::lbfgs()
             },
             Engine::Paper => paper_settings(training),
         };

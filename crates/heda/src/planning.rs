@@ -283,7 +283,7 @@ fn run(shape: &Shape<'_>, rows: &[usize], iterations: u32) -> Result<(LocalRun, 
                 decay: 0.0,
                 batches: shape.spec.settings.method.batches(),
             },
-            l2: 0.0,
+            c: None,
             tolerance: 0.0,
             max_iterations: iterations,
         },
@@ -434,7 +434,7 @@ mod tests {
         let job = Job::builder("plan", schema)
             .settings(Settings {
                 max_iterations: iterations,
-                ..Settings::lbfgs(0.01)
+                ..Settings::lbfgs()
             })
             .ranking(Ranking::Given { features });
         let job = job.build().unwrap();

@@ -138,7 +138,6 @@ impl RemoteJob {
             engine: job.engine(),
             seeded: self.is_seeded(),
             automatic_epsilon: false,
-            penalty: job.penalty(),
             total_seconds: began.elapsed().as_secs_f64(),
             busy: Vec::new(),
             controls: Controls::default(),
@@ -235,7 +234,7 @@ fn terms(config: &JobConfig, schema: &Schema) -> String {
         config.optimiser,
         config.iterations,
         config.tolerance,
-        config.regularisation,
+        config.c,
         config.seed,
         config.key_bits,
         config.holdout_permille(),
@@ -262,7 +261,7 @@ fn job(
         .loss(config.loss)
         .settings(Settings {
             method: config.optimiser.clone(),
-            l2: config.regularisation.get(),
+            c: Some(config.c.get()),
             tolerance: config.tolerance.get(),
             max_iterations: config.iterations.get(),
         })

@@ -94,7 +94,8 @@ fn megabytes(bytes: u64) -> String {
 fn opening(summary: &Summary) -> Markup {
     let lead = format!(
         "A classifier trained on {} rows of {} providers; {} of {} features encrypted, {} \
-         iterations, engine {}. {} rows were held out and stayed encrypted while it was evaluated.",
+         iterations, engine {}. {} rows were held out and stayed encrypted while \
+         it was evaluated.",
         summary.rows,
         summary.providers,
         summary.iota,
@@ -305,7 +306,8 @@ fn course(summary: &Summary) -> Markup {
     let title = "Convergence: largest entry of the mean gradient";
     let right = html! {
         (decay(title, "iteration", &summary.gradient_norms))
-        @for words in summary.stopped.iter().chain(&summary.shrunk) { p { (words) } }
+        @for stop in &summary.stopped { p { (stop) } }
+        @for words in &summary.warnings { p.warning { (words) } }
         p { (words) }
     };
     section("Time and convergence", &pair(&left, &right))
@@ -352,7 +354,7 @@ fn repeat(summary: &Summary, command: &str) -> Markup {
     };
     let rows = vec![
         vec!["made on".to_owned(), summary.made.clone()],
-        vec!["penalty".to_owned(), format!("{:.3e}", summary.penalty)],
+        vec!["penalty".to_owned(), summary.penalty.clone()],
         vec!["heda".to_owned(), env!("CARGO_PKG_VERSION").to_owned()],
         vec![
             "protocol".to_owned(),

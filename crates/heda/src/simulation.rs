@@ -22,7 +22,7 @@
 
 use crate::failure::{Failure, Kind};
 use crate::job::Job;
-use crate::summary::{About, Controls};
+use crate::summary::{About, Controls, Matrix};
 use crate::trained::Trained;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
@@ -138,7 +138,6 @@ impl Simulation {
             privacy: self.job.privacy(),
             seeded: self.randomness.is_seeded(),
             automatic_epsilon: self.job.reads_epsilon(),
-            penalty: self.job.penalty(),
             total_seconds,
             busy: run.reports.iter().map(|report| report.busy).collect(),
             controls: Controls {
@@ -146,7 +145,13 @@ impl Simulation {
                 ..controls(&training, &held_out, &run.outcome.split.encrypted)
             },
         };
-        Trained::new(about, self.job.loss(), &run.outcome, Vec::new())
+        let mut trained = Trained::new(about, self.job.loss(), &run.outcome, Vec::new())?;
+        if self.job.schema().label().classes().len() > 2 {
+            let held_out = joined(&held_out).filter(|rows| rows.rows() > 0);
+            let evaluation = held_out.map(|rows| trained.model.evaluate(&rows));
+            trained.summary.matrix = evaluation.as_ref().and_then(Matrix::of);
+        }
+        Ok(trained)
     }
 
     /// Rows that a private job does not hold out itself, to count its model on in clear: nobody but
@@ -275,7 +280,7 @@ fn controls(training: &[Dataset], held_out: &[Dataset], encrypted: &[usize]) -> 
 fn clear_accuracy(training: &Dataset, held_out: &Dataset, features: &[usize]) -> Option<f64> {
     let training = training.select_features(features);
     let held_out = held_out.select_features(features);
-    let config = TrainConfig::logistic(training.rows());
+    let config = TrainConfig::logistic();
     let classes = training.classes().len();
     let positives = if classes == 2 {
         1..2

@@ -2,11 +2,13 @@
 //! paragraph in plain words.
 
 mod interval;
+mod matrix;
 mod privacy;
 mod text;
 mod training;
 
 pub use interval::interval;
+pub use matrix::Matrix;
 
 use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
@@ -59,6 +61,8 @@ pub struct Summary {
     /// Each class against the rest, if there are more than two. Which class a row would get in the
     /// end cannot be read from these: the held-out rows are counted for one model at a time.
     pub by_class: Vec<ClassResult>,
+    /// Of more than two classes which one the highest score names, where all rows may be read.
+    pub matrix: Option<Matrix>,
     /// Of a control in clear with all features.
     pub plain_accuracy: Option<f64>,
     /// Of a control in clear with the encrypted features only.
@@ -91,10 +95,10 @@ pub struct Summary {
     pub gradient_norms: Vec<f64>,
     /// Why training ended, a sentence for each model.
     pub stopped: Vec<String>,
-    /// Where coefficients were too large for the engine, a sentence for each such model.
-    pub shrunk: Vec<String>,
-    /// The penalty λ of λ/2·‖w‖² beside the mean loss.
-    pub penalty: f64,
+    /// What to be careful about with this model, a sentence each.
+    pub warnings: Vec<String>,
+    /// The penalty and where it applies, in words.
+    pub penalty: String,
     /// When it was made, in UTC.
     pub made: String,
     /// Where the model was written.
@@ -226,8 +230,6 @@ pub struct About<'a> {
     pub seeded: bool,
     /// Whether ε was read from the data.
     pub automatic_epsilon: bool,
-    /// The penalty of the training.
-    pub penalty: f64,
     /// The whole run.
     pub total_seconds: f64,
     /// How long each provider computed, where that is known.
@@ -289,13 +291,12 @@ impl Summary {
             stopped: (outcome.fits.iter())
                 .map(|fit| training::stopped(fit, &classes))
                 .collect(),
-            shrunk: (outcome.fits.iter())
-                .filter_map(|fit| training::shrunk(fit, &classes))
-                .collect(),
-            penalty: about.penalty,
+            warnings: training::warnings(outcome, &classes),
+            penalty: outcome.penalty(),
             made: today(),
             auc: only.as_ref().and_then(|only| only.auc),
             by_class,
+            matrix: None,
             classes,
             plain_accuracy: about.controls.plain,
             dropped_accuracy: about.controls.dropped,
@@ -305,7 +306,7 @@ impl Summary {
                 .or(only.and_then(|only| only.majority_accuracy)),
             seconds: Seconds {
                 total: about.total_seconds,
-                setup: ["agree", "score", "publish", "encrypt"]
+                setup: ["agree", "score", "scale", "publish", "encrypt"]
                     .into_iter()
                     .map(phase)
                     .sum(),

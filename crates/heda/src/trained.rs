@@ -103,7 +103,11 @@ fn model(
     let betas: Vec<Vec<f64>> = betas
         .map(|fit| outcome.full_beta(&features, &fit.beta))
         .collect();
-    let mut notes = BTreeMap::from([("seeded".to_owned(), summary.seeded.to_string())]);
+    let mut notes = BTreeMap::from([
+        ("seeded".to_owned(), summary.seeded.to_string()),
+        ("penalty".to_owned(), summary.penalty.clone()),
+        ("end".to_owned(), summary.stopped.join(" ")),
+    ]);
     if !lost.is_empty() {
         notes.insert(report::PROVIDERS_LOST.to_owned(), lost.join(", "));
     }

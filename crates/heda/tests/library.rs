@@ -119,6 +119,8 @@ fn a_job_that_nobody_could_do_is_not_built() {
     assert_eq!(fault(begun().encrypt_best(0)), JobFault::Nothing);
     assert_eq!(fault(begun().hold_out(1000)), JobFault::HeldOut(1000));
     assert_eq!(fault(begun().iterations(0)), JobFault::NoIteration);
+    assert_eq!(fault(begun().penalty(0.0)), JobFault::Penalty);
+    assert_eq!(fault(begun().penalty(f64::NAN)), JobFault::Penalty);
     let named = begun().encrypt_named(["mitoses"]).build().unwrap();
     let trained = train(&named, &providers(None), 1).unwrap();
     assert_eq!(trained.summary.ranked_by, "the job file");

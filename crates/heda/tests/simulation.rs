@@ -58,6 +58,16 @@ fn more_than_two_classes_are_compared_with_training_in_clear() {
     let (_, held_out) = simulation.rows(&data).unwrap();
     let evaluation = trained.model.evaluate(&held_out);
     assert_eq!(evaluation.accuracy, Some(1.0));
+    let matrix = summary.matrix.as_ref().unwrap();
+    assert_eq!(matrix.accuracy, 1.0);
+    let rows: u64 = matrix.counts.iter().flatten().sum();
+    assert_eq!(rows, 48);
+    assert!((0..3).all(|class| matrix.counts[class][class] > 0));
+    let text = summary.text();
+    assert!(text.contains("highest score, counted in clear"), "{text}");
+    assert!(text.contains("actual \\ predicted"), "{text}");
+    // Nothing was wrong with any class, which is worth a warning.
+    assert!(summary.warnings.iter().any(|w| w.contains("separable")));
 }
 
 #[test]

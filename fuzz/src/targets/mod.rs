@@ -161,6 +161,7 @@ targets! {
         "heda-train Contribution::decode",
         "heda-train Offer::read",
         "heda-train Release::decode",
+        "heda-train Sums::decode",
         "heda-train UserAhead::open",
         "heda-train UserAsked::choose",
         "heda-train UserBorrowing::ask_lane",

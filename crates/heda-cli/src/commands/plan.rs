@@ -387,7 +387,7 @@ fn of_arguments(arguments: &Arguments) -> Result<Subject, Failure> {
                 decay: 0.0,
                 batches: arguments.batches,
             },
-            l2: 0.0,
+            c: None,
             tolerance: 0.0,
             max_iterations: arguments.iterations,
         })

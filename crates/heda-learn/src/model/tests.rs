@@ -4,7 +4,7 @@ use crate::oracle::{TrainConfig, train, train_one_vs_rest};
 
 fn bcwd() -> (Model, crate::data::Dataset) {
     let (data, _) = Bundle::Bcwd.table(Coding::Natural).unwrap();
-    let fit = train(&data, 1, &TrainConfig::logistic(data.rows())).unwrap();
+    let fit = train(&data, 1, &TrainConfig::logistic()).unwrap();
     let provenance = Provenance {
         dataset: "bcwd".into(),
         engine: "clear".into(),
@@ -75,7 +75,7 @@ fn three_classes_and_more_are_one_against_the_rest() {
     let (data, _) = crate::table::TableReader::new(&schema)
         .read_csv(Bundle::Car.csv(), "car.csv")
         .unwrap();
-    let fits = train_one_vs_rest(&data, &TrainConfig::logistic(data.rows())).unwrap();
+    let fits = train_one_vs_rest(&data, &TrainConfig::logistic()).unwrap();
     let betas: Vec<Vec<f64>> = fits.into_iter().map(|f| f.beta).collect();
     let model = Model::new(LossKind::Logistic, schema, &betas, Provenance::default()).unwrap();
     assert_eq!(model.classifiers().len(), 4);

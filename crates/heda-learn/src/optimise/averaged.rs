@@ -49,7 +49,7 @@ impl Steps for Averaged {
         &self.mean
     }
 
-    fn step(&mut self, gradient: &[f64]) -> Option<Stop> {
+    fn step(&mut self, gradient: &[f64], _: usize) -> Option<Stop> {
         let mut next = self.ahead.clone();
         add_scaled(&mut next, -self.rate, gradient);
         project(&mut next, self.radius);
@@ -87,12 +87,12 @@ mod tests {
         let mut steps = Averaged::new(1, 1.0, 0.5, 10.0, 1);
         let mut seen = Vec::new();
         for gradient in [-2.0, -1.0, 1.0] {
-            assert_eq!(steps.step(&[gradient]), None);
+            assert_eq!(steps.step(&[gradient], 1), None);
             seen.push((steps.last[0], steps.point()[0], steps.solution()[0]));
         }
         // 2, ahead 3; 4, ahead 5; 4, ahead 4. The mean is of the second and the third.
         assert_eq!(seen, [(2.0, 3.0, 2.0), (4.0, 5.0, 4.0), (4.0, 4.0, 4.0)]);
-        steps.step(&[-100.0]);
+        steps.step(&[-100.0], 1);
         assert_eq!((steps.last[0], steps.point()[0]), (10.0, 10.0));
         assert_eq!(steps.solution()[0], 6.0);
         assert!(steps.check(1).is_ok() && steps.check(2).is_err());

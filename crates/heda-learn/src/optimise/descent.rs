@@ -38,7 +38,7 @@ impl Steps for Descent {
         &self.beta
     }
 
-    fn step(&mut self, gradient: &[f64]) -> Option<Stop> {
+    fn step(&mut self, gradient: &[f64], _: usize) -> Option<Stop> {
         let rate = self.current_rate();
         add_scaled(&mut self.beta, -rate, gradient);
         self.step += 1;

@@ -1,206 +1,207 @@
-//! Limited-memory BFGS from gradients alone.
+//! Limited-memory BFGS from gradients alone, built for gradients that carry rounding noise.
 //!
-//! Values of the objective are not to be had under encryption, so the line search looks at the
-//! slope s(t) = g(x + t·d)·d. For a convex objective s never falls, and a step is taken when
-//! −0.9·|s(0)| ≤ s(t) ≤ 0.25·|s(0)|. A slope at or below zero is a descent for certain. A slight
-//! overshoot is one as long as the curvature along the step varies by less than a factor of
-//! sixteen; asking for less would cost another gradient in most iterations.
+//! Values of the objective are not to be had under encryption, and a gradient costs too much to
+//! be spent on a line search. So every gradient is a step: the quasi-Newton point is tried, and
+//! what was learned there becomes a correction pair whether the point is kept or not. For a convex
+//! objective the slope along a step never falls; a point where it has turned upwards by nearly as
+//! much as it went down is not kept, and the pair that it left makes the next step shorter.
 //!
-//! Gradients may be slightly wrong (fixed point, stochastic rounding). So a correction pair
-//! without clear positive curvature is not kept, a direction that does not descend is replaced by
-//! the steepest descent, and a search that finds nothing forgets the pairs and tries once more
-//! before it reports that it stalled.
+//! **Noise.** Engines round every row's derivative up or down by chance, so each component of the
+//! mean gradient has a standard deviation of about ε, which is known roughly beforehand, and from
+//! above by the changes seen: a change of the gradient between two points is noise at least
+//! (‖y‖² is about ‖H·s‖² + 2·d·ε²). A pair whose curvature is hidden in that noise is left out; to
+//! the others its size is added, so that a step is rather too short than too long. Once the
+//! gradient is no longer than noise would be, the *floor* is reached. From there on points and
+//! gradients of the later half of all visits are averaged and the quasi-Newton step goes from the
+//! mean point by the mean gradient, so every further gradient makes the result better.
 
 use super::settings::MOST_MEMORY;
-use super::{Steps, Stop, add_scaled, difference, dot, is_vector, length};
+use super::{Steps, add_scaled, difference, dot, is_vector, length};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// How steep the end of a step may still be, relative to its beginning.
-const UNDERSHOOT: f64 = 0.9;
 /// How far the slope may have turned upwards, relative to its beginning.
-const OVERSHOOT: f64 = 0.25;
-/// Gradients that one search may use.
-const MOST_TRIES: u32 = 12;
-/// Least cosine between a step and the change of the gradient for the pair to be kept.
-const LEAST_CURVATURE: f64 = 1e-8;
-/// Least cosine between a direction and the steepest descent.
-const LEAST_DESCENT: f64 = 1e-10;
+const OVERSHOOT: f64 = 0.9;
+/// Least cosine between a step and the change of the gradient for the pair to be used.
+const LEAST_CURVATURE: f64 = 1e-12;
+/// A pair is used if its curvature exceeds that of the noise by this factor.
+const ABOVE_NOISE: f64 = 0.5;
+/// The floor is reached when the gradient is this many times as long as noise would be.
+const FLOOR: f64 = 1.25;
+/// Beyond the floor a visit counts unless its gradient is this many times as long as at the floor.
+const FARTHEST: f64 = 4.0;
+/// Longest first step for each unit of the gradient: the curvature of a standardised column under
+/// the logistic loss is at most a quarter.
+const FIRST_STEP: f64 = 4.0;
+/// Most visits that are kept for averaging.
+const MOST_VISITS: usize = 256;
 
+/// A step, and how it changed the gradient.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Pair {
     step: Vec<f64>,
     change: Vec<f64>,
 }
 
-/// A length tried in a search, and the slope found there.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Tried {
-    at: f64,
-    slope: f64,
-}
-
+/// A point, and the gradient there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Search {
-    direction: Vec<f64>,
-    /// |slope| at the beginning.
-    steepness: f64,
-    /// The longest step that still goes down, and the gradient there.
-    low: Tried,
-    low_gradient: Vec<f64>,
-    /// The shortest step that goes up too much.
-    high: Option<Tried>,
-    /// The length whose gradient is asked for.
-    length: f64,
-    tries: u32,
-}
-
-impl Search {
-    fn is_good(&self, slope: f64) -> bool {
-        (-UNDERSHOOT * self.steepness..=OVERSHOOT * self.steepness).contains(&slope)
-    }
-
-    /// Takes in a slope that is not good and chooses the next length.
-    fn narrow(&mut self, slope: f64, gradient: &[f64]) {
-        let tried = Tried {
-            at: self.length,
-            slope,
-        };
-        let before = self.low;
-        if slope < 0.0 {
-            self.low = tried;
-            self.low_gradient = gradient.to_vec();
-        } else {
-            self.high = Some(tried);
-        }
-        self.length = match self.high {
-            Some(high) => between(self.low, high),
-            None => beyond(before, tried),
-        };
-        self.tries += 1;
-    }
-}
-
-/// Where a line through both slopes crosses zero, not too close to either end.
-fn between(low: Tried, high: Tried) -> f64 {
-    let share = -low.slope / (high.slope - low.slope);
-    low.at + share.clamp(0.1, 0.9) * (high.at - low.at)
-}
-
-/// Where a line through both slopes would cross zero, two to ten times as far.
-fn beyond(before: Tried, now: Tried) -> f64 {
-    let bend = (now.slope - before.slope) / (now.at - before.at);
-    let zero = now.at - now.slope / bend;
-    match bend > 0.0 {
-        true => zero.clamp(2.0 * now.at, 10.0 * now.at),
-        false => 10.0 * now.at,
-    }
+struct Visit {
+    point: Vec<f64>,
+    gradient: Vec<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Lbfgs {
     memory: usize,
+    /// The noise of one row's derivative.
+    row_noise: f64,
+    /// ε as it follows from that and the number of rows; 0 for exact gradients.
+    announced: f64,
+    /// ε by what was seen: at most the announced one.
+    noise: f64,
     pairs: VecDeque<Pair>,
-    solution: Vec<f64>,
-    gradient: Vec<f64>,
-    /// `None` before the first gradient.
-    search: Option<Search>,
+    /// The last point that was kept; `None` before the first gradient.
+    here: Option<Visit>,
+    /// Visits since the floor was reached, none before.
+    floor: VecDeque<Visit>,
+    /// Shortens steps after one that taught nothing and led nowhere.
+    caution: f64,
+    /// The point whose gradient is asked for.
     point: Vec<f64>,
 }
 
 impl Lbfgs {
-    pub(super) fn new(dimension: usize, memory: usize) -> Self {
+    pub(super) fn new(dimension: usize, memory: usize, row_noise: f64) -> Self {
         Self {
             memory,
+            row_noise,
+            announced: 0.0,
+            noise: 0.0,
             pairs: VecDeque::new(),
-            solution: vec![0.0; dimension],
-            gradient: vec![0.0; dimension],
-            search: None,
+            here: None,
+            floor: VecDeque::new(),
+            caution: 1.0,
             point: vec![0.0; dimension],
         }
     }
 
-    /// Moves to a point that the search ended with and searches on from there.
-    fn accept(&mut self, point: Vec<f64>, gradient: Vec<f64>) {
-        let step = difference(&point, &self.solution);
-        let change = difference(&gradient, &self.gradient);
-        if dot(&step, &change) > LEAST_CURVATURE * length(&step) * length(&change) {
+    /// How long the gradient is at the floor if each component is noise of this size.
+    fn floor_length(&self, noise: f64) -> f64 {
+        FLOOR * noise * (self.point.len() as f64).sqrt()
+    }
+
+    /// Takes in what the step to `found` taught. Whether the point is worth keeping.
+    fn learn(&mut self, here: &Visit, found: &Visit) -> bool {
+        let step = difference(&found.point, &here.point);
+        let change = difference(&found.gradient, &here.gradient);
+        self.noise = self.noise.min(noise_within(&change));
+        let before = dot(&here.gradient, &step).abs();
+        let kept = match self.floor.is_empty() {
+            true => dot(&found.gradient, &step) <= OVERSHOOT * before,
+            false => length(&found.gradient) <= FARTHEST * self.floor_length(self.announced),
+        };
+        let taught = dot(&step, &change) > LEAST_CURVATURE * length(&step) * length(&change);
+        self.caution = match kept || taught {
+            true => 1.0,
+            false => self.caution / 4.0,
+        };
+        if taught {
             self.pairs.push_back(Pair { step, change });
             if self.pairs.len() > self.memory {
                 self.pairs.pop_front();
             }
         }
-        self.solution = point;
-        self.gradient = gradient;
-        self.begin_search();
+        kept
     }
 
-    fn begin_search(&mut self) {
-        let mut direction = self.quasi_newton();
-        let mut slope = dot(&self.gradient, &direction);
-        if slope > -LEAST_DESCENT * length(&self.gradient) * length(&direction) {
-            self.pairs.clear();
-            direction = self.gradient.iter().map(|g| -g).collect();
-            slope = -dot(&self.gradient, &self.gradient);
+    /// Counts a kept visit towards the mean if the floor is reached.
+    fn settle(&mut self, visit: &Visit) {
+        let reached = length(&visit.gradient) <= self.floor_length(self.noise);
+        if self.noise > 0.0 && (reached || !self.floor.is_empty()) {
+            self.floor.push_back(visit.clone());
+            if self.floor.len() > MOST_VISITS {
+                self.floor.pop_front();
+            }
         }
-        // Without pairs the scale is unknown: a step of length one in data scaled to [0, 1].
-        let first = match self.pairs.is_empty() {
-            true => 1.0 / length(&self.gradient).max(f64::MIN_POSITIVE.sqrt()),
-            false => 1.0,
+    }
+
+    /// Where the next step begins, and the gradient there: means beyond the floor.
+    fn start(&self, here: &Visit) -> Visit {
+        let later = self.floor.len().div_ceil(2);
+        if later == 0 {
+            return here.clone();
+        }
+        let mut mean = Visit {
+            point: vec![0.0; self.point.len()],
+            gradient: vec![0.0; self.point.len()],
         };
-        self.search = Some(Search {
-            direction,
-            steepness: -slope,
-            low: Tried { at: 0.0, slope },
-            low_gradient: self.gradient.clone(),
-            high: None,
-            length: first,
-            tries: 0,
-        });
-        self.aim();
-    }
-
-    fn aim(&mut self) {
-        if let Some(search) = &self.search {
-            self.point.clone_from(&self.solution);
-            add_scaled(&mut self.point, search.length, &search.direction);
+        for visit in self.floor.iter().rev().take(later) {
+            add_scaled(&mut mean.point, 1.0 / later as f64, &visit.point);
+            add_scaled(&mut mean.gradient, 1.0 / later as f64, &visit.gradient);
         }
+        mean
     }
 
-    /// The two-loop recursion: −H·g, H the inverse Hessian that the pairs suggest.
-    fn quasi_newton(&self) -> Vec<f64> {
-        let mut direction: Vec<f64> = self.gradient.iter().map(|g| -g).collect();
-        let mut shares = Vec::with_capacity(self.pairs.len());
-        for Pair { step, change } in self.pairs.iter().rev() {
+    fn aim(&mut self, here: &Visit) {
+        let start = self.start(here);
+        let direction = self.quasi_newton(&start.gradient);
+        self.point = start.point;
+        add_scaled(&mut self.point, self.caution, &direction);
+    }
+
+    /// The two-loop recursion: −H·g, H the inverse Hessian that the usable pairs suggest.
+    fn quasi_newton(&self, gradient: &[f64]) -> Vec<f64> {
+        let pairs = self.pairs.iter().filter_map(|pair| pair.above(self.noise));
+        let pairs: Vec<Pair> = pairs.collect();
+        let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
+        let mut shares = Vec::with_capacity(pairs.len());
+        for Pair { step, change } in pairs.iter().rev() {
             let share = dot(step, &direction) / dot(step, change);
             add_scaled(&mut direction, -share, change);
             shares.push(share);
         }
-        if let Some(Pair { step, change }) = self.pairs.back() {
-            let scale = dot(step, change) / dot(change, change);
-            direction.iter_mut().for_each(|d| *d *= scale);
-        }
-        for (Pair { step, change }, share) in self.pairs.iter().zip(shares.into_iter().rev()) {
+        let scale = match pairs.last() {
+            Some(Pair { step, change }) => dot(step, change) / dot(change, change),
+            None => FIRST_STEP.min(1.0 / length(gradient).max(f64::MIN_POSITIVE.sqrt())),
+        };
+        direction.iter_mut().for_each(|d| *d *= scale);
+        for (Pair { step, change }, share) in pairs.iter().zip(shares.into_iter().rev()) {
             let back = dot(change, &direction) / dot(step, change);
             add_scaled(&mut direction, share - back, step);
         }
         direction
     }
+}
 
-    /// A search that used up its tries: take the best descent, or begin anew, or stall.
-    fn give_up(&mut self, search: Search) -> Option<Stop> {
-        if search.low.at > 0.0 {
-            let mut point = self.solution.clone();
-            add_scaled(&mut point, search.low.at, &search.direction);
-            self.pairs.clear();
-            self.accept(point, search.low_gradient);
-        } else if self.pairs.is_empty() {
-            return Some(Stop::Stalled);
-        } else {
-            self.pairs.clear();
-            self.begin_search();
-        }
-        None
+/// The size of noise in each component of two gradients if their difference were nothing else.
+/// The least of about twenty such numbers falls short of ε by a part that follows from the number
+/// of components; it is added again.
+fn noise_within(change: &[f64]) -> f64 {
+    let components = change.len() as f64;
+    let least_of_many = (1.0 - 1.2 / components.sqrt()).max(0.3);
+    length(change) / (2.0 * components).sqrt() / least_of_many
+}
+
+impl Pair {
+    /// The pair with the noise's share of the curvature added, unless the noise hides it.
+    fn above(&self, noise: f64) -> Option<Self> {
+        let (curvature, far) = (dot(&self.step, &self.change), length(&self.step));
+        let mut change = self.change.clone();
+        add_scaled(&mut change, noise / far, &self.step);
+        let step = self.step.clone();
+        (curvature > ABOVE_NOISE * noise * far).then_some(Self { step, change })
+    }
+
+    fn is_sound(&self, dimension: usize) -> bool {
+        is_vector(&self.step, dimension)
+            && is_vector(&self.change, dimension)
+            && dot(&self.step, &self.change) > 0.0
+    }
+}
+
+impl Visit {
+    fn is_sound(&self, dimension: usize) -> bool {
+        is_vector(&self.point, dimension) && is_vector(&self.gradient, dimension)
     }
 }
 
@@ -209,67 +210,69 @@ impl Steps for Lbfgs {
         &self.point
     }
 
+    /// Before the floor the last point that was kept; beyond it the step from the means, which
+    /// no gradient has confirmed, but which all of them suggest.
     fn solution(&self) -> &[f64] {
-        &self.solution
+        match &self.here {
+            Some(here) if self.floor.is_empty() => &here.point,
+            _ => &self.point,
+        }
     }
 
-    fn step(&mut self, gradient: &[f64]) -> Option<Stop> {
-        let Some(mut search) = self.search.take() else {
-            self.gradient = gradient.to_vec();
-            self.begin_search();
-            return None;
+    fn step(&mut self, gradient: &[f64], rows: usize) -> Option<super::Stop> {
+        if self.here.is_none() {
+            self.announced = self.row_noise / (rows as f64).sqrt();
+            self.noise = self.announced;
+        }
+        let found = Visit {
+            point: self.point.clone(),
+            gradient: gradient.to_vec(),
         };
-        let slope = dot(gradient, &search.direction);
-        if search.is_good(slope) {
-            self.accept(self.point.clone(), gradient.to_vec());
-            return None;
-        }
-        search.narrow(slope, gradient);
-        if search.tries == MOST_TRIES {
-            return self.give_up(search);
-        }
-        self.search = Some(search);
-        self.aim();
+        let here = match self.here.take() {
+            Some(here) if !self.learn(&here, &found) => here,
+            _ => {
+                self.settle(&found);
+                found
+            }
+        };
+        self.aim(&here);
+        self.here = Some(here);
         None
     }
 
+    fn is_at_floor(&self) -> bool {
+        !self.floor.is_empty()
+    }
+
+    /// H applied to noise in each component: roughly, for H is known only where steps went.
+    fn rounding(&self) -> Option<Vec<f64>> {
+        if self.floor.is_empty() {
+            return None;
+        }
+        let averaged = self.floor.len().div_ceil(2) as f64;
+        let noise = self.noise / averaged.sqrt();
+        let of = |coefficient: usize| {
+            let mut unit = vec![0.0; self.point.len()];
+            unit[coefficient] = noise;
+            length(&self.quasi_newton(&unit))
+        };
+        Some((0..self.point.len()).map(of).collect())
+    }
+
     fn check(&self, dimension: usize) -> Result<(), &'static str> {
-        let vectors = [&self.solution, &self.gradient, &self.point];
-        let sound = vectors.iter().all(|v| is_vector(v, dimension))
+        let numbers = [self.row_noise, self.announced, self.noise, self.caution];
+        let visits = self.floor.iter().chain(&self.here);
+        let sound = is_vector(&self.point, dimension)
+            && is_vector(&numbers, numbers.len())
+            && numbers.iter().all(|number| *number >= 0.0)
             && self.memory <= MOST_MEMORY
             && self.pairs.len() <= self.memory
-            && self.pairs.iter().all(|p| p.is_sound(dimension))
-            && self.search.iter().all(|s| s.is_sound(dimension));
+            && self.floor.len() <= MOST_VISITS
+            && self.pairs.iter().all(|pair| pair.is_sound(dimension))
+            && visits.into_iter().all(|visit| visit.is_sound(dimension));
         match sound {
             true => Ok(()),
-            false => Err("coefficients, pairs or search are not as they should be"),
+            false => Err("coefficients, pairs or visits are not as they should be"),
         }
-    }
-}
-
-impl Pair {
-    fn is_sound(&self, dimension: usize) -> bool {
-        is_vector(&self.step, dimension)
-            && is_vector(&self.change, dimension)
-            && dot(&self.step, &self.change) > 0.0
-    }
-}
-
-impl Search {
-    fn is_sound(&self, dimension: usize) -> bool {
-        let low = self.low;
-        let high = self.high.unwrap_or(low);
-        let numbers = [
-            self.steepness,
-            self.length,
-            low.at,
-            low.slope,
-            high.at,
-            high.slope,
-        ];
-        is_vector(&self.direction, dimension)
-            && is_vector(&self.low_gradient, dimension)
-            && is_vector(&numbers, numbers.len())
-            && self.tries < MOST_TRIES
     }
 }

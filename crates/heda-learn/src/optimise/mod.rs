@@ -6,26 +6,32 @@
 //! moves ends with the same model as one that was not (JSON needs serde_json's `float_roundtrip`,
 //! which the workspace turns on).
 //!
-//! The objective is the mean loss over all rows plus l2/2·‖w‖², where w are all coefficients but
-//! the bias, which comes first and is never penalised. One gradient is one iteration.
+//! The objective is scikit-learn's: ½‖w‖² + C·Σ loss, where w are all coefficients but the bias,
+//! which comes first and is never penalised; divided by C and the number of rows, so that it is
+//! the mean loss plus ‖w‖²/(2·C·rows). It is minimised in the coordinates of a [`Basis`], as a
+//! rule in deviations from the mean, and that is where the penalty applies; outside everything is
+//! in the coordinates of the rows. One gradient is one iteration.
 
 mod averaged;
 mod descent;
 mod lbfgs;
 mod nesterov;
 mod settings;
+mod state;
 #[cfg(test)]
 mod tests;
 
-pub use settings::{Method, Settings, SettingsError, safe_rate};
+pub use settings::{Method, Settings, SettingsError, safe_rate, usual_iterations};
 
 use crate::gradient::{Batch, Gradient, GradientSource};
-use averaged::Averaged;
-use descent::Descent;
-use lbfgs::Lbfgs;
-use nesterov::Nesterov;
+use crate::scaling::Scaling;
 use serde::{Deserialize, Serialize};
+use state::{State, Steps};
+use std::fmt;
 use std::ops::ControlFlow;
+
+/// Deviations of rounding beyond which the sign of a coefficient counts as determined.
+const SURE: f64 = 2.0;
 
 /// More coefficients than any schema makes; guards against absurd checkpoints.
 const MOST_COEFFICIENTS: usize = 1 << 20;
@@ -40,8 +46,54 @@ pub enum Stop {
     Iterations,
     /// The learning rate fell below its minimum.
     MinimumRate,
-    /// No step along the steepest descent helps: the gradients carry no further information.
-    Stalled,
+    /// The gradient is within the noise of rounding; the iterations that were left made the noise
+    /// smaller by averaging.
+    NoiseFloor,
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Converged => "converged",
+            Self::Iterations => "limit of iterations",
+            Self::MinimumRate => "least learning rate",
+            Self::NoiseFloor => "noise floor",
+        })
+    }
+}
+
+/// What is known of the rows before the first gradient.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Basis {
+    /// Means and deviations of the columns, in the coordinates of the rows: the optimiser works
+    /// in deviations from the mean.
+    pub scaling: Scaling,
+    /// The standard deviation of one row's derivative by rounding, roughly and rather too large;
+    /// 0 for exact gradients. Where it is not 0, L-BFGS uses all its iterations.
+    pub noise: f64,
+}
+
+impl Basis {
+    /// Exact gradients, and columns as they are.
+    pub fn plain(width: usize) -> Self {
+        Self {
+            scaling: Scaling::none(width),
+            noise: 0.0,
+        }
+    }
+
+    fn check(&self, dimension: usize) -> Result<(), OptimiseError> {
+        if self.scaling.width() + 1 != dimension || !self.scaling.is_sound() {
+            return Err(OptimiseError::State(
+                "means or deviations are not those of the columns",
+            ));
+        }
+        match self.noise.is_finite() && self.noise >= 0.0 {
+            true => Ok(()),
+            false => Err(OptimiseError::State("the noise is no positive number")),
+        }
+    }
 }
 
 /// What an optimiser wants to know next.
@@ -105,62 +157,6 @@ pub enum RunError<E: std::error::Error + 'static> {
     Optimise(#[from] OptimiseError),
 }
 
-/// What the methods have in common. `step` gets the gradient of the objective at `point`.
-trait Steps {
-    fn point(&self) -> &[f64];
-    fn solution(&self) -> &[f64];
-    fn step(&mut self, gradient: &[f64]) -> Option<Stop>;
-    fn check(&self, dimension: usize) -> Result<(), &'static str>;
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum State {
-    Descent(Descent),
-    Nesterov(Nesterov),
-    Averaged(Averaged),
-    Lbfgs(Lbfgs),
-}
-
-impl State {
-    fn new(method: &Method, dimension: usize) -> Self {
-        match *method {
-            Method::Descent {
-                rate,
-                minimum_rate,
-                decay,
-                ..
-            } => Self::Descent(Descent::new(dimension, rate, minimum_rate, decay)),
-            Method::Nesterov { rate, .. } => Self::Nesterov(Nesterov::new(dimension, rate)),
-            Method::Averaged {
-                rate,
-                momentum,
-                radius,
-                from,
-            } => Self::Averaged(Averaged::new(dimension, rate, momentum, radius, from)),
-            Method::Lbfgs { memory } => Self::Lbfgs(Lbfgs::new(dimension, memory)),
-        }
-    }
-
-    fn steps(&self) -> &dyn Steps {
-        match self {
-            Self::Descent(state) => state,
-            Self::Nesterov(state) => state,
-            Self::Averaged(state) => state,
-            Self::Lbfgs(state) => state,
-        }
-    }
-
-    fn steps_mut(&mut self) -> &mut dyn Steps {
-        match self {
-            Self::Descent(state) => state,
-            Self::Nesterov(state) => state,
-            Self::Averaged(state) => state,
-            Self::Lbfgs(state) => state,
-        }
-    }
-}
-
 /// The gradients of one pass over all batches, added up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Pass {
@@ -187,35 +183,56 @@ impl Pass {
 #[serde(try_from = "Stored")]
 pub struct Optimiser {
     settings: Settings,
+    basis: Basis,
     iterations: u32,
     stopped: Option<Stop>,
+    settled: Option<u32>,
     norm: Option<f64>,
     pass: Pass,
     state: State,
+    /// What is asked for and what is best so far, in the coordinates of the rows.
+    #[serde(skip)]
+    asked: Vec<f64>,
+    #[serde(skip)]
+    best: Vec<f64>,
 }
 
 impl Optimiser {
-    /// Begins at zero with `dimension` coefficients, the bias among them.
+    /// Begins at zero with `dimension` coefficients, the bias among them, on rows as they are and
+    /// with exact gradients.
     pub fn new(settings: Settings, dimension: usize) -> Result<Self, OptimiseError> {
+        Self::on(
+            Basis::plain(dimension.saturating_sub(1)),
+            settings,
+            dimension,
+        )
+    }
+
+    /// Begins at zero with `dimension` coefficients, the bias among them.
+    pub fn on(basis: Basis, settings: Settings, dimension: usize) -> Result<Self, OptimiseError> {
         settings.validate()?;
         if !(1..=MOST_COEFFICIENTS).contains(&dimension) {
             return Err(OptimiseError::Size(dimension));
         }
-        let state = State::new(&settings.method, dimension);
+        basis.check(dimension)?;
+        let state = State::new(&settings.method, dimension, basis.noise);
         Ok(Self {
             settings,
+            basis,
             iterations: 0,
             stopped: None,
+            settled: None,
             norm: None,
             pass: Pass::new(dimension),
             state,
+            asked: vec![0.0; dimension],
+            best: vec![0.0; dimension],
         })
     }
 
     /// What to compute next, or `None` when the training has ended.
     pub fn ask(&self) -> Option<Ask<'_>> {
-        let beta = self.state.steps().point();
-        let batch = self.batch();
+        let (beta, batch) = (&self.asked, self.batch());
         self.stopped.is_none().then_some(Ask { beta, batch })
     }
 
@@ -230,6 +247,7 @@ impl Optimiser {
         if self.stopped.is_none() {
             self.advance(gradient)?;
         }
+        self.translate();
         Ok(())
     }
 
@@ -253,10 +271,18 @@ impl Optimiser {
 
     /// The best coefficients so far, bias first.
     pub fn beta(&self) -> &[f64] {
-        match self.stopped {
-            Some(Stop::Converged) => self.state.steps().point(),
-            _ => self.state.steps().solution(),
-        }
+        &self.best
+    }
+
+    /// Brings what is asked for and what is best into the coordinates of the rows.
+    fn translate(&mut self) {
+        let steps = self.state.steps();
+        let best = match self.stopped {
+            Some(Stop::Converged) => steps.point(),
+            _ => steps.solution(),
+        };
+        self.best = self.basis.scaling.to_values(best);
+        self.asked = self.basis.scaling.to_values(steps.point());
     }
 
     /// How many gradients were used.
@@ -269,9 +295,28 @@ impl Optimiser {
         self.stopped
     }
 
+    /// The iteration in which it converged or reached the floor of noise, if it did.
+    pub fn settled(&self) -> Option<u32> {
+        self.settled
+    }
+
+    /// Coefficients, from 0 and without the bias, that are no larger than what rounding may have
+    /// moved them by: their sign is not determined. `None` if that is not known.
+    pub fn undetermined(&self) -> Option<Vec<usize>> {
+        let rounding = self.state.steps().rounding()?;
+        let solution = self.state.steps().solution();
+        let open = |&column: &usize| solution[column + 1].abs() <= SURE * rounding[column + 1];
+        Some((0..solution.len() - 1).filter(open).collect())
+    }
+
     /// Largest component of the last full mean gradient of the objective.
     pub fn gradient_norm(&self) -> Option<f64> {
         self.norm
+    }
+
+    /// What was known of the rows when it began.
+    pub fn basis(&self) -> &Basis {
+        &self.basis
     }
 
     /// The settings it was made with.
@@ -309,31 +354,45 @@ impl Optimiser {
     /// With several batches the norm is that of the gradients met during the pass: they were
     /// taken at different coefficients, which no longer differ much when training converges.
     fn end_pass(&mut self) {
-        let norm = largest(&self.objective(&self.pass.sum, self.pass.rows));
+        let norm = largest(&self.objective(&self.pass.sum, self.pass.rows, 1));
         self.norm = Some(norm);
         self.pass = Pass::new(self.dimension());
-        if norm <= self.settings.tolerance {
+        if norm <= self.settings.tolerance && self.basis.noise == 0.0 {
             self.stopped = Some(Stop::Converged);
+            self.settled = Some(self.iterations);
         }
     }
 
     fn advance(&mut self, gradient: &Gradient) -> Result<(), OptimiseError> {
-        let gradient = self.objective(&gradient.sum, gradient.rows);
-        self.stopped = self.state.steps_mut().step(&gradient);
-        if !self.state.steps().point().iter().all(|b| b.is_finite()) {
+        let batches = self.settings.method.batches();
+        let objective = self.objective(&gradient.sum, gradient.rows, batches);
+        self.stopped = self.state.steps_mut().step(&objective, gradient.rows);
+        if !all_finite(self.state.steps().point()) {
             return Err(OptimiseError::Diverged);
         }
+        let at_floor = self.state.steps().is_at_floor();
+        if at_floor && self.settled.is_none() {
+            self.settled = Some(self.iterations);
+        }
         if self.iterations >= self.settings.max_iterations {
-            self.stopped = self.stopped.or(Some(Stop::Iterations));
+            let end = match at_floor {
+                true => Stop::NoiseFloor,
+                false => Stop::Iterations,
+            };
+            self.stopped = self.stopped.or(Some(end));
         }
         Ok(())
     }
 
-    /// Gradient of the objective at the point asked for: mean loss and penalty.
-    fn objective(&self, sum: &[f64], rows: usize) -> Vec<f64> {
-        let mut gradient: Vec<f64> = sum.iter().map(|g| g / rows as f64).collect();
+    /// Gradient of the objective at the point asked for: mean loss and penalty, from a sum over
+    /// `rows` rows, one of so many batches.
+    fn objective(&self, sum: &[f64], rows: usize, batches: usize) -> Vec<f64> {
+        let rows = rows as f64;
+        let mean: Vec<f64> = sum.iter().map(|g| g / rows).collect();
+        let mut gradient = self.basis.scaling.gradient(&mean);
+        let l2 = self.settings.l2(rows * batches as f64);
         let beta = self.state.steps().point();
-        add_scaled(&mut gradient[1..], self.settings.l2, &beta[1..]);
+        add_scaled(&mut gradient[1..], l2, &beta[1..]);
         gradient
     }
 }
@@ -342,8 +401,10 @@ impl Optimiser {
 #[derive(Deserialize)]
 struct Stored {
     settings: Settings,
+    basis: Basis,
     iterations: u32,
     stopped: Option<Stop>,
+    settled: Option<u32>,
     norm: Option<f64>,
     pass: Pass,
     state: State,
@@ -353,7 +414,8 @@ impl TryFrom<Stored> for Optimiser {
     type Error = OptimiseError;
 
     fn try_from(stored: Stored) -> Result<Self, OptimiseError> {
-        let fresh = Self::new(stored.settings.clone(), stored.pass.sum.len())?;
+        let dimension = stored.pass.sum.len();
+        let fresh = Self::on(stored.basis.clone(), stored.settings.clone(), dimension)?;
         let same_method =
             std::mem::discriminant(&fresh.state) == std::mem::discriminant(&stored.state);
         if !same_method {
@@ -367,14 +429,17 @@ impl TryFrom<Stored> for Optimiser {
         if !all_finite(&stored.pass.sum) || stored.norm.is_some_and(|n| !n.is_finite()) {
             return Err(OptimiseError::State("a number is not finite"));
         }
-        Ok(Self {
-            settings: stored.settings,
+        let mut optimiser = Self {
             iterations: stored.iterations,
             stopped: stored.stopped,
+            settled: stored.settled,
             norm: stored.norm,
             pass: stored.pass,
             state,
-        })
+            ..fresh
+        };
+        optimiser.translate();
+        Ok(optimiser)
     }
 }
 

@@ -33,7 +33,7 @@ impl Steps for Nesterov {
         &self.solution
     }
 
-    fn step(&mut self, gradient: &[f64]) -> Option<Stop> {
+    fn step(&mut self, gradient: &[f64], _: usize) -> Option<Stop> {
         let mut next = self.ahead.clone();
         add_scaled(&mut next, -self.rate, gradient);
         let movement = difference(&next, &self.solution);

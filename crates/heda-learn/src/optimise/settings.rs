@@ -53,11 +53,11 @@ pub enum Method {
         /// The first iteration, from 0, whose result counts in the mean.
         from: u32,
     },
-    /// Limited-memory BFGS (Nocedal and Wright, "Numerical optimization", chapter 7), with a line
-    /// search on slopes instead of values. Always on all rows.
+    /// Limited-memory BFGS (Nocedal and Wright, "Numerical optimization", chapter 7), without a
+    /// line search and prepared for noise. Always on all rows.
     Lbfgs {
         /// How many correction pairs are kept.
-        #[serde(default = "ten")]
+        #[serde(default = "thirty")]
         memory: usize,
     },
 }
@@ -66,11 +66,17 @@ fn one() -> usize {
     1
 }
 
-fn ten() -> usize {
-    10
+fn thirty() -> usize {
+    30
 }
 
 impl Method {
+    /// Whether it works in deviations from the mean, and the penalty applies there. Descent and
+    /// Nesterov's method keep to values in [0, 1], for which their rates are chosen.
+    pub fn standardises(&self) -> bool {
+        matches!(self, Self::Lbfgs { .. })
+    }
+
     /// Into how many batches a pass over the rows is cut.
     pub fn batches(&self) -> usize {
         match *self {
@@ -86,8 +92,9 @@ impl Method {
 pub struct Settings {
     /// How to step.
     pub method: Method,
-    /// The penalty l2/2·‖w‖² beside the *mean* loss. Scikit-learn's `C` on m rows is 1/(m·C).
-    pub l2: f64,
+    /// Scikit-learn's C: the penalty is ½‖w‖² beside C times the *summed* loss. `None` is no
+    /// penalty.
+    pub c: Option<f64>,
     /// Training ends when no component of the objective's gradient is larger.
     pub tolerance: f64,
     /// Training ends after so many gradients.
@@ -101,6 +108,9 @@ pub enum SettingsError {
     /// A learning rate that is no positive number.
     #[error("learning rate {0}: choose a number above 0")]
     Rate(f64),
+    /// A penalty that is none.
+    #[error("c = {0}: choose a number above 0; a large one means a small penalty")]
+    C(f64),
     /// A number that must not be negative.
     #[error("{name} = {value}: choose a number from 0 upwards")]
     Negative {
@@ -124,19 +134,29 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// L-BFGS with a small penalty: the choice for most jobs.
-    pub fn lbfgs(l2: f64) -> Self {
+    /// L-BFGS with scikit-learn's penalty, C = 1: the choice for most jobs.
+    pub fn lbfgs() -> Self {
         Self {
-            method: Method::Lbfgs { memory: ten() },
-            l2,
+            method: Method::Lbfgs { memory: thirty() },
+            c: Some(1.0),
             tolerance: 1e-6,
             max_iterations: 200,
         }
     }
 
+    /// The penalty beside the *mean* loss over so many rows: l2/2·‖w‖².
+    pub(super) fn l2(&self, rows: f64) -> f64 {
+        self.c.map_or(0.0, |c| 1.0 / (c * rows))
+    }
+
     /// Checks every number.
     pub fn validate(&self) -> Result<(), SettingsError> {
-        let mut not_negative = vec![("l2", self.l2), ("tolerance", self.tolerance)];
+        if let Some(c) = self.c
+            && !(c.is_finite() && c > 0.0)
+        {
+            return Err(SettingsError::C(c));
+        }
+        let mut not_negative = vec![("tolerance", self.tolerance)];
         match self.method {
             Method::Descent {
                 rate,
@@ -186,6 +206,15 @@ fn check_rate(rate: f64) -> Result<(), SettingsError> {
         true => Ok(()),
         false => Err(SettingsError::Rate(rate)),
     }
+}
+
+/// How many gradients a training on rounded derivatives asks for unless it is told otherwise: a
+/// public rule by the number of encoded columns, for providers must not see when it converged.
+///
+/// Twelve, and as many as the root of the columns. `heda experiment defaults` compares it with
+/// scikit-learn's iterations.
+pub fn usual_iterations(columns: usize) -> u32 {
+    (12.0 + (columns as f64).sqrt()).ceil() as u32
 }
 
 /// A learning rate with which full-batch descent and Nesterov cannot diverge, from public facts.

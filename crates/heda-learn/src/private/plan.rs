@@ -134,7 +134,7 @@ impl PrivatePlan {
                 radius: Self::radius(),
                 from: self.gradients - averaged,
             },
-            l2: 0.0,
+            c: None,
             tolerance: 0.0,
             max_iterations: self.gradients,
         }

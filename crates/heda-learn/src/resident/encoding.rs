@@ -7,11 +7,15 @@
 //! centres it is another vector of whole numbers, and then the sums are of that vector.
 
 use crate::data::Feature;
+use crate::scaling::{Centre, Scaling};
 use std::ops::Range;
 
 /// The widest block of columns, and the largest value, that an encoding may name.
 const MOST_COLUMNS: usize = 1 << 20;
 const LARGEST_VALUE: i32 = 1 << 20;
+
+/// How many deviations on both sides of the mean are taken for likely.
+const LIKELY_DEVIATIONS: f64 = 3.0;
 
 /// What the columns of one feature may hold, on the grid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,6 +144,26 @@ impl Encoding {
         }
     }
 
+    /// What rows hold as a rule: of single numbers three deviations on both sides of the mean, as
+    /// far as they go. All columns together far off in the same direction is what bounds would have
+    /// to allow for and what rows do not do.
+    pub fn likely(&self, scaling: &Scaling) -> Self {
+        let mut likely = self.clone();
+        for (columns, span) in &mut likely.blocks {
+            let centre = scaling.centres().get(columns.start);
+            if let (Span::Between { low, high }, 1, Some(centre)) =
+                (&mut *span, columns.len(), centre)
+            {
+                let [least, most] = centre.likely_on_grid(self.value_bits);
+                let narrow = (least.max(*low), most.min(*high));
+                if narrow.0 < narrow.1 {
+                    (*low, *high) = narrow;
+                }
+            }
+        }
+        likely
+    }
+
     /// Another payload, of as many columns as it has.
     pub fn with_payload(self, payload: Vec<PayloadColumn>) -> Result<Self, EncodingError> {
         let sound = |column: &PayloadColumn| {
@@ -243,6 +267,19 @@ impl Encoding {
     }
 }
 
+impl Centre {
+    /// The ends of what is likely, rounded outwards.
+    fn likely_on_grid(self, value_bits: u32) -> [i32; 2] {
+        let one = 2f64.powi(value_bits as i32);
+        let reach = LIKELY_DEVIATIONS * self.deviation;
+        let ends = [
+            ((self.mean - reach) * one).floor(),
+            ((self.mean + reach) * one).ceil(),
+        ];
+        ends.map(|end| end as i32)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -283,6 +320,27 @@ mod tests {
         let (low, high) = encoding().with_number_norm(300).range(&weights);
         let reach = (13f64.sqrt() * 300.0).ceil() as i128;
         assert_eq!((low, high), (-reach - 256, reach + 7 * 256));
+    }
+
+    #[test]
+    fn likely_rows_are_near_the_mean_and_within_the_bounds() {
+        let number = Span::Between { low: 0, high: 1024 };
+        let blocks = [(1, number.clone()), (1, number), (3, Span::OneHot)];
+        let whole = Encoding::new(10, blocks).unwrap();
+        let mut centres = vec![Centre::NONE; 5];
+        centres[0] = Centre {
+            mean: 0.25,
+            deviation: 0.125,
+        };
+        let likely = whole.likely(&Scaling::new(centres));
+        assert_eq!(likely.range(&[1, 0, 0, 0, 0]), (0, 640));
+        assert_eq!(likely.range(&[0, -1, 5, 0, -2]), (-1024 - 2048, 5120));
+        assert_eq!(whole.likely(&Scaling::none(5)), whole);
+        let nowhere = Centre {
+            mean: f64::NAN,
+            deviation: 0.1,
+        };
+        assert_eq!(whole.likely(&Scaling::new(vec![nowhere; 5])), whole);
     }
 
     #[test]

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 /// Bits of a digit of a weight: the data user chooses one of 32 leaves.
 pub(super) const DIGIT_BITS: u32 = 5;
 
+/// More columns than these make scores that need a larger bound.
+const MANY_COLUMNS: usize = 40;
+
 /// How finely values, weights, scores and derivatives are cut. Public, fixed before the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
@@ -53,16 +56,9 @@ impl TryFrom<Unchecked> for Resolution {
 }
 
 impl Default for Resolution {
-    /// For jobs without noise: weights of 15 bits, 256 nodes, derivatives of six bits, scores within
-    /// ±32. `docs/resident.md` says what each costs.
+    /// For jobs without noise and few columns.
     fn default() -> Self {
-        Self {
-            value_bits: 10,
-            digits: 3,
-            index_bits: 8,
-            code_bits: 6,
-            bound_bits: 5,
-        }
+        Self::for_columns(0)
     }
 }
 
@@ -76,6 +72,20 @@ impl Resolution {
         code_bits: 1,
         bound_bits: 4,
     };
+
+    /// For jobs without noise on so many columns: weights of 15 bits, 256 nodes, derivatives of six
+    /// bits, scores within ±64 or, with many columns, ±128. A model whose scores could be larger is
+    /// shrunk ([`Weights`](super::Weights)), a larger bound makes the nodes coarser.
+    /// `docs/resident.md` says what each costs, `docs/defaults.md` what it is worth.
+    pub const fn for_columns(columns: usize) -> Self {
+        Self {
+            value_bits: 10,
+            digits: 3,
+            index_bits: 8,
+            code_bits: 6,
+            bound_bits: if columns <= MANY_COLUMNS { 6 } else { 7 },
+        }
+    }
 
     /// Values on a grid of 2^−`value_bits`, weights of `digits` digits of five bits, table indices
     /// of `index_bits`, derivatives of `code_bits`, and scores within ±2^`bound_bits`.
@@ -155,6 +165,12 @@ impl Resolution {
     /// The distance of two nodes of the table.
     pub fn node_step(self) -> f64 {
         2.0 * self.bound() / 2f64.powi(self.index_bits as i32)
+    }
+
+    /// The standard deviation of one row's derivative by rounding, roughly and rather too large:
+    /// half a step between two nodes where the logistic curve is steepest, and half a code.
+    pub fn rounding(self) -> f64 {
+        self.node_step() / 8.0 + 0.5 / 2f64.powi(self.code_bits as i32)
     }
 
     /// What is added to a weight so that its digits are not negative: sixteen in each.

@@ -3,6 +3,7 @@
 use super::{CodeTable, Encoding, GridRows, PayloadColumn, Resolution, WeightError, Weights};
 use crate::gradient::{Batch, Gradient, GradientSource};
 use crate::loss::LossKind;
+use crate::scaling::Scaling;
 
 /// Which row of which gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -58,6 +59,8 @@ pub enum ResidentError {
 pub struct ResidentSource<C> {
     resolution: Resolution,
     encoding: Encoding,
+    /// What rows hold as a rule: scores beyond it are not made room for.
+    likely: Encoding,
     table: CodeTable,
     providers: Vec<GridRows>,
     coins: C,
@@ -82,6 +85,7 @@ impl<C: Coins> ResidentSource<C> {
         Ok(Self {
             resolution,
             table: CodeTable::new(loss, resolution),
+            likely: encoding.clone(),
             encoding,
             providers,
             coins,
@@ -89,9 +93,17 @@ impl<C: Coins> ResidentSource<C> {
         })
     }
 
+    /// Makes room for scores of rows near the means of the columns, not for all that are possible.
+    pub fn near(self, scaling: &Scaling) -> Self {
+        Self {
+            likely: self.encoding.likely(scaling),
+            ..self
+        }
+    }
+
     /// Step 5: the sums as whole numbers, bias first.
     pub fn whole_sums(&mut self, beta: &[f64], batch: Batch) -> Result<Vec<i64>, ResidentError> {
-        let weights = Weights::new(beta, &self.encoding, self.resolution)?;
+        let weights = Weights::new(beta, &self.likely, self.resolution)?;
         let mut sums = vec![0i64; self.encoding.payload().len()];
         for provider in 0..self.providers.len() {
             for row in batch.share(self.providers[provider].rows()) {

@@ -67,9 +67,9 @@ pub struct JobConfig {
     /// Training ends when no component of the gradient is larger.
     #[serde(default = "default_tolerance")]
     pub tolerance: NotNegative,
-    /// Strength of the L2 regularisation.
-    #[serde(default = "default_regularisation")]
-    pub regularisation: NotNegative,
+    /// The penalty as scikit-learn's C: ½‖w‖² beside C times the summed loss.
+    #[serde(default = "default_c")]
+    pub c: Positive,
     /// A fixed seed makes the run reproducible and unprotected: for tests only.
     pub seed: Option<u64>,
     /// Share of the rows that is kept for evaluation.
@@ -168,7 +168,7 @@ fn default_mechanism() -> Mechanism {
 }
 
 fn default_optimiser() -> Method {
-    Method::Lbfgs { memory: 10 }
+    Method::Lbfgs { memory: 30 }
 }
 
 fn default_iterations() -> NonZeroU32 {
@@ -179,8 +179,8 @@ fn default_tolerance() -> NotNegative {
     NotNegative::of(1e-4)
 }
 
-fn default_regularisation() -> NotNegative {
-    NotNegative::of(0.01)
+fn default_c() -> Positive {
+    Positive::of(1.0)
 }
 
 fn default_held_out() -> Share {
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(config.iota, Some(Iota::Best(5)));
         assert_eq!(config.epsilon, Some("1.5".parse().unwrap()));
         assert_eq!(config.on_loss, OnLoss::Wait);
-        assert_eq!(config.optimiser, Method::Lbfgs { memory: 10 });
+        assert_eq!(config.optimiser, Method::Lbfgs { memory: 30 });
         assert_eq!(config.holdout_permille(), 200);
         assert_eq!(config.remote_providers().unwrap().len(), 2);
         assert!(config.schema.is_absolute());

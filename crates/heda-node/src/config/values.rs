@@ -11,6 +11,11 @@ use std::time::Duration;
 pub struct Positive(f64);
 
 impl Positive {
+    /// For defaults in the code.
+    pub(super) const fn of(value: f64) -> Self {
+        Self(value)
+    }
+
     /// The number.
     pub fn get(self) -> f64 {
         self.0
@@ -62,7 +67,7 @@ impl Serialize for Share {
     }
 }
 
-/// A number that is zero or more, such as the strength of a regularisation.
+/// A number that is zero or more, such as a tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct NotNegative(f64);
 

@@ -146,7 +146,7 @@ pub fn spec(job: u64) -> JobSpec {
         resolution: Resolution::default(),
         settings: Settings {
             method: Method::Lbfgs { memory: 10 },
-            l2: 0.01,
+            c: Some(1.0),
             tolerance: 1e-4,
             max_iterations: 6,
         },

@@ -8,8 +8,8 @@ pub(crate) const PROPOSAL: u8 = 0x01;
 pub(crate) const ACCEPTANCE: u8 = 0x02;
 pub(crate) const ANNOUNCEMENTS: u8 = 0x03;
 pub(crate) const SPLIT: u8 = 0x05;
-pub(crate) const CHARGE: u8 = 0x06;
-pub(crate) const RELEASE: u8 = 0x07;
+pub(crate) const CHARGE: u8 = 0x08;
+pub(crate) const RELEASE: u8 = 0x09;
 
 pub(crate) fn agree(channel: &mut Channel, proposal: &Proposal) -> Result<(), ChannelError> {
     channel.send(PROPOSAL, &serde_json::to_vec(proposal).unwrap())?;

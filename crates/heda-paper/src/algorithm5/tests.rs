@@ -205,7 +205,7 @@ fn training_reaches_the_accuracy_of_the_oracle() {
     };
     let optimise = Settings {
         method,
-        l2: 0.0,
+        c: None,
         tolerance: 0.0,
         max_iterations: 8,
     };

@@ -17,6 +17,8 @@ use heda_crypto::random::Randomness;
 use heda_learn::gradient::Gradient;
 use heda_learn::grid::Grid;
 use heda_learn::loss::LossKind;
+use heda_learn::resident::Resolution;
+use heda_learn::scaling::Scaling;
 use heda_paper::algorithm5::{
     Column, Limits as Coefficients, PaperError, PaperProvider, PaperRemote, PaperRows, Plan,
     ProviderKeys, Shape, leaks,
@@ -88,6 +90,10 @@ impl Implementation for Paper {
         false
     }
 
+    fn rounding(&self, _: Resolution) -> f64 {
+        0.0
+    }
+
     fn limits(&self) -> Limits {
         Resident.limits()
     }
@@ -101,6 +107,7 @@ impl Implementation for Paper {
         &self,
         terms: &Terms<'_>,
         mut parties: Vec<Joined>,
+        scaling: &Scaling,
         randomness: &Randomness,
     ) -> Result<Box<dyn UserEngine>, JobError> {
         let own = parties.iter_mut();
@@ -114,7 +121,7 @@ impl Implementation for Paper {
         };
         let own = PaperRemote::user_key(first, &mut randomness.fork("paper keys", 0)?);
         let own = own.map_err(defect)?;
-        let mut counting = ResidentUser::set_up(terms, parties, randomness)?;
+        let mut counting = ResidentUser::set_up(terms, parties, scaling, randomness)?;
         let remotes = counting.remotes.iter_mut();
         let mut starting: Vec<Starting<'_>> = remotes
             .zip(shapes)

@@ -14,6 +14,8 @@ use heda_learn::data::Dataset;
 use heda_learn::data::Feature;
 use heda_learn::gradient::{Batch, Gradient};
 use heda_learn::private::{PlanError, PrivatePlan, PrivateRows};
+use heda_learn::resident::Resolution;
+use heda_learn::scaling::Scaling;
 
 /// What all parties of a job know once the split is agreed on.
 #[derive(Clone, Copy)]
@@ -129,17 +131,23 @@ pub(crate) trait Implementation: Sync {
         false
     }
 
+    /// The standard deviation of one row's derivative by rounding, roughly and rather too large; 0
+    /// if none is to be expected.
+    fn rounding(&self, resolution: Resolution) -> f64;
+
     /// How many rows it can take.
     fn limits(&self) -> Limits;
 
     /// Whether one provider's part can be done. Both sides ask before anything is paid for.
     fn check(&self, terms: &Terms<'_>, part: Part) -> Result<(), Impossible>;
 
-    /// Steps J7 and J8 at the data user, with all providers at once.
+    /// Steps J7 and J8 at the data user, with all providers at once. `scaling` is where the
+    /// columns lie, as far as that is known.
     fn set_up_user(
         &self,
         terms: &Terms<'_>,
         parties: Vec<Joined>,
+        scaling: &Scaling,
         randomness: &Randomness,
     ) -> Result<Box<dyn UserEngine>, JobError>;
 

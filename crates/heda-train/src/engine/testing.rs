@@ -104,7 +104,7 @@ pub(crate) fn spec(loss: LossKind, iota: usize, batches: usize) -> JobSpec {
         resolution: Resolution::default(),
         settings: Settings {
             method,
-            l2: 0.01,
+            c: Some(1.0 / 2.8),
             tolerance: 0.0,
             max_iterations: 5,
         },

@@ -7,6 +7,7 @@ mod checks;
 mod outcome;
 mod provider;
 mod ranking;
+mod scale;
 mod spec;
 mod training;
 mod user;

@@ -7,7 +7,7 @@ use crate::proposal::Split;
 use heda_blocks::channel::{Recorded, Traffic};
 use heda_dp::account::Charge;
 use heda_learn::data::Feature;
-use heda_learn::optimise::Stop;
+use heda_learn::optimise::{Settings, Stop};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -61,12 +61,17 @@ impl Observer for Quiet {
 pub struct ClassFit {
     /// The class that it tells from the rest.
     pub positive: u32,
-    /// Coefficients for scaled features that take part: bias first, then a number a column.
+    /// Coefficients for features that take part, as the schema scales them: bias first, then a
+    /// number a column.
     pub beta: Vec<f64>,
     /// Gradients used.
     pub iterations: u32,
     /// Why it ended.
     pub stop: Stop,
+    /// The iteration in which it converged or reached the floor of noise, if it did.
+    pub settled: Option<u32>,
+    /// Features whose coefficients are so small that rounding leaves their sign open.
+    pub undetermined: Vec<String>,
     /// Norm of the mean gradient, iteration by iteration.
     pub norms: Vec<f64>,
     /// Gradients that were not taken at the coefficients that were asked for, but at smaller ones.
@@ -134,6 +139,8 @@ pub struct PhaseTime {
 pub struct Revealed {
     /// Numbers in all summed gradients.
     pub gradient_numbers: u64,
+    /// Sums of the encrypted columns, from which means and deviations follow.
+    pub moment_numbers: u64,
     /// Numbers in all histograms.
     pub count_numbers: u64,
     /// Cells that were encrypted (training rows, features and label) and are unknown.
@@ -153,6 +160,11 @@ pub struct Outcome {
     pub split: Split,
     /// Why so many features were encrypted, if that was chosen.
     pub split_reason: Option<String>,
+    /// How they were trained.
+    pub settings: Settings,
+    /// Encrypted features that do not vary over all providers, as far as that is known: they have
+    /// no influence.
+    pub constant: Vec<String>,
     /// The models.
     pub fits: Vec<ClassFit>,
     /// The providers.
@@ -166,6 +178,18 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The penalty and where it applies, in words.
+    pub fn penalty(&self) -> String {
+        let scaled = match self.settings.method.standardises() {
+            true => "standardised features",
+            false => "features in [0, 1]",
+        };
+        match self.settings.c {
+            Some(c) => format!("C = {c} on {scaled}"),
+            None => format!("none, {scaled}"),
+        }
+    }
+
     /// Coefficients over all columns of the schema: what was dropped has no weight.
     pub fn full_beta(&self, features: &[Feature], beta: &[f64]) -> Vec<f64> {
         let mut full = vec![beta[0]];

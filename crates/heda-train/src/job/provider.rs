@@ -7,8 +7,9 @@ use crate::engine::{Columns, GradientQuestion, ProviderEngine, ProviderRows, Ter
 use crate::error::{OwnFault, PeerProblem, ServeError, Unfit};
 use crate::house::{Admission, Bought, House, LedgerHead, Refusal, SMALLEST_BATCH};
 use crate::message::{
-    Acceptance, Announcement, Announcements, Command, Contribution, Message, Release,
+    Acceptance, Announcement, Announcements, Command, Contribution, Message, Release, Sums,
 };
+use crate::moments::{self, Scale};
 use crate::negotiation;
 use crate::proposal::{Proposal, Ranking, Spending, Split};
 use crate::release::{Offer, overwrite};
@@ -68,7 +69,7 @@ impl Provider<'_> {
         // J2, J3
         let masks = self.agree(channel, &proposal, &order, admission.ledger.as_ref())?;
         // J4, J5
-        let (masks, split) = self.rank(channel, &proposal, &admission, &order, masks)?;
+        let (mut masks, split) = self.rank(channel, &proposal, &admission, &order, masks)?;
         let (features, columns) = columns_of(data.features(), &split);
         let terms = Terms {
             proposal: &proposal,
@@ -76,9 +77,14 @@ impl Provider<'_> {
             columns: &columns,
         };
         engine.check(&terms, order.part())?;
+        let data = data.select_features(&taking_part(&split).0);
+        let data = match proposal.standardise {
+            true => self.scale(channel, &terms, &data, &order, &mut masks)?,
+            false => data,
+        };
         // J6
         channel.enter_phase("publish");
-        let rows = self.prepare(channel, &terms, &admission, &order, &split)?;
+        let rows = self.prepare(channel, &terms, &admission, &data, &order, &split)?;
         // J7, J8
         channel.enter_phase("encrypt");
         let mut session = engine.set_up_provider(channel, &terms, rows, masks, &self.randomness)?;
@@ -167,18 +173,44 @@ impl Provider<'_> {
         }
     }
 
+    /// Between J5 and J6: the rows in the windows that follow from everybody's sums, or that the
+    /// schema or an earlier session gave.
+    fn scale(
+        &self,
+        channel: &mut Channel,
+        terms: &Terms<'_>,
+        data: &Dataset,
+        order: &RowOrder,
+        masks: &mut Masks,
+    ) -> Result<Dataset, ServeError> {
+        let encrypted = moments::encrypted(terms.features, terms.columns);
+        let bad = |e| PeerProblem::message(Scale::NAME, e);
+        let mut scale = Scale::receive(channel, ())?;
+        if let Scale::Ask { fraction_bits } = scale {
+            let training = data.select_rows(&order.training);
+            let sums = moments::contribution(&training, &encrypted, fraction_bits, masks);
+            Sums(sums.map_err(bad)?).send(channel)?;
+            scale = Scale::receive(channel, ())?;
+        }
+        let Scale::Told { windows } = scale else {
+            return Err(PeerProblem::message(Scale::NAME, "it asks for sums twice").into());
+        };
+        let windows = moments::by_column(&encrypted, &windows, data.width()).map_err(bad)?;
+        Ok(data.in_windows(&windows))
+    }
+
     /// Step J6: the rows that take part, with the published columns as they were published.
     fn prepare(
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        Admission { data, schema, .. }: &Admission,
+        Admission { schema, .. }: &Admission,
+        data: &Dataset,
         order: &RowOrder,
         split: &Split,
     ) -> Result<ProviderRows, ServeError> {
-        let (taking_part, published) = taking_part(split);
-        let data = data.select_features(&taking_part);
-        let (training, held_out) = order.cut(&data);
+        let (_, published) = taking_part(split);
+        let (training, held_out) = order.cut(data);
         let bits = terms.proposal.resolution.value_bits();
         let mut rows = ProviderRows {
             grid: on_grid(training.values(), bits),

@@ -11,6 +11,7 @@ use heda_learn::optimise::{Optimiser, Settings};
 use heda_learn::partition::Partition;
 use heda_learn::private::PrivatePlan;
 use heda_learn::resident::Resolution;
+use heda_learn::scaling::Centre;
 use heda_learn::schema::Schema;
 use heda_learn::score;
 use serde::{Deserialize, Serialize};
@@ -112,7 +113,14 @@ impl JobSpec {
             identities,
             seeded,
             key_bits: self.key_bits,
+            standardise: self.standardises(),
         }
+    }
+
+    /// Whether training works in deviations from the mean. A private job has coordinates of its
+    /// own.
+    pub(crate) fn standardises(&self) -> bool {
+        self.privacy.is_none() && self.settings.method.standardises()
     }
 
     /// How many gradients the job asks for, over all classes. A plan that is impossible is found by
@@ -226,6 +234,9 @@ pub struct Checkpoint {
     /// providers the difference would be the histogram of the one that left.
     #[serde(default)]
     pub histograms: Vec<Histogram>,
+    /// Where the encrypted columns lie, if that was asked. Not asked again, for the same reason.
+    #[serde(default)]
+    pub centres: Option<Vec<Centre>>,
 }
 
 impl Checkpoint {
@@ -237,6 +248,7 @@ impl Checkpoint {
             optimisers: Vec::new(),
             split,
             histograms: Vec::new(),
+            centres: None,
         }
     }
 }

@@ -6,28 +6,31 @@ use super::spec::Checkpoint;
 use super::user::Running;
 use crate::engine::{GradientAsk, UserEngine};
 use crate::error::{BadJob, JobError};
+use heda_learn::data::Feature;
 use heda_learn::gradient::Batch;
-use heda_learn::optimise::{Ask, OptimiseError, Optimiser, Settings, Stop};
+use heda_learn::optimise::{Ask, Basis, OptimiseError, Optimiser, Settings, Stop};
 use heda_learn::private::PrivateEncoding;
 
 impl Running<'_> {
-    /// Trains every class from where `state` stands; rows have so many columns.
+    /// Trains every class from where `state` stands.
     pub(super) fn train(
         &mut self,
         engine: &mut dyn UserEngine,
-        width: usize,
+        basis: &Basis,
+        features: &[Feature],
         state: &mut Checkpoint,
     ) -> Result<Vec<ClassFit>, JobError> {
         enter_phase(engine, "train");
         let spec = self.spec;
-        let plan = spec.plan(width)?;
-        let settings = spec.steps(width)?;
+        let plan = spec.plan(basis.scaling.width())?;
+        let settings = spec.steps(basis.scaling.width())?;
         let classes = spec.positives.len() as u32;
         let at_most = settings.max_iterations.saturating_mul(classes);
         let mut fits = Vec::with_capacity(spec.positives.len());
         for (class, &positive) in spec.positives.iter().enumerate() {
             if state.optimisers.len() == class {
-                let fresh = Optimiser::new(settings.clone(), width + 1);
+                let dimension = basis.scaling.width() + 1;
+                let fresh = Optimiser::on(basis.clone(), settings.clone(), dimension);
                 let fresh = fresh.map_err(BadJob::from)?;
                 state.optimisers.push(fresh);
             }
@@ -65,6 +68,8 @@ impl Running<'_> {
                 },
                 iterations: optimiser.iterations(),
                 stop: optimiser.stopped().unwrap_or(Stop::Iterations),
+                settled: optimiser.settled(),
+                undetermined: undetermined(optimiser, features),
                 norms,
                 shrunk,
                 histogram: None,
@@ -137,6 +142,14 @@ impl Running<'_> {
         }
         Ok(counted)
     }
+}
+
+/// Features of which every coefficient is within rounding.
+fn undetermined(optimiser: &Optimiser, features: &[Feature]) -> Vec<String> {
+    let columns = optimiser.undetermined().unwrap_or_default();
+    let open = |feature: &&Feature| feature.columns.clone().all(|c| columns.contains(&c));
+    let open = features.iter().filter(open);
+    open.map(|feature| feature.name.clone()).collect()
 }
 
 fn enter_phase(engine: &mut dyn UserEngine, phase: &'static str) {

@@ -17,6 +17,7 @@ use heda_crypto::masking::{Origin, Roster};
 use heda_crypto::random::Randomness;
 use heda_dp::account::Charge;
 use heda_learn::data::Feature;
+use heda_learn::scaling::Scaling;
 use std::time::{Duration, Instant};
 
 /// The way to one provider.
@@ -74,20 +75,27 @@ pub fn run(
         ranking::announce(&mut joined, &ranked.split)?;
         Ok(ranked)
     })?;
+    let (features, columns) = columns_of(&spec.schema.features(), &split);
+    let mut state = resume.unwrap_or_else(|| Checkpoint::begun(spec.job, split.clone()));
+    let scaled = job.phase("scale", |job| {
+        job.scale(&mut joined, &features, &columns, &mut state)
+    })?;
     // J6
     job.phase("publish", |job| job.collect_releases(&mut joined, &split))?;
+    let basis = scaled.basis(spec, &joined, &columns)?;
     // J7, J8
-    let (features, columns) = columns_of(&spec.schema.features(), &split);
     let terms = Terms {
         proposal: &proposal,
         features: &features,
         columns: &columns,
     };
-    let (mut engine, summaries) = job.phase("encrypt", |job| job.set_up(&terms, joined))?;
+    let (mut engine, summaries) =
+        job.phase("encrypt", |job| job.set_up(&terms, joined, &basis.scaling))?;
     let engine = engine.as_mut();
     // J9
-    let mut state = resume.unwrap_or_else(|| Checkpoint::begun(spec.job, split.clone()));
-    let mut fits = job.phase("train", |job| job.train(engine, columns.width, &mut state))?;
+    let mut fits = job.phase("train", |job| {
+        job.train(engine, &basis, &features, &mut state)
+    })?;
     // J10
     let counted = job.phase("evaluate", |job| {
         job.evaluate(engine, &mut fits, &mut state)
@@ -101,6 +109,9 @@ pub fn run(
         return Err(error.into());
     }
     check_counts(&summaries, &counted)?;
+    for fit in &mut fits {
+        fit.beta = scaled.windows.to_values(&fit.beta);
+    }
     let providers: Vec<ProviderSummary> = summaries
         .into_iter()
         .zip(&channels)
@@ -111,17 +122,21 @@ pub fn run(
         })
         .collect();
     let summed = providers.len() > 1 && spec.engine.implementation()?.sums_over_providers();
-    let revealed = revealed(spec, &columns, state.iteration, &fits, &providers, summed);
+    let mut revealed = revealed(spec, &columns, state.iteration, &fits, &providers, summed);
+    revealed.moment_numbers = scaled.asked;
     let waited = channels.iter().map(|c| c.total_traffic().waited).min();
     let user_busy = began
         .elapsed()
         .saturating_sub(waited.unwrap_or(Duration::ZERO));
+    let settings = spec.steps(columns.width)?;
     let phases = job.phases;
     Ok(Outcome {
         ranking,
         ranked_by,
         split,
         split_reason: reason,
+        settings,
+        constant: scaled.constant,
         fits,
         providers,
         phases,
@@ -251,6 +266,7 @@ impl Running<'_> {
         &mut self,
         terms: &Terms<'_>,
         mut joined: Vec<Joined>,
+        scaling: &Scaling,
     ) -> Result<(Box<dyn UserEngine>, Vec<ProviderSummary>), JobError> {
         let parties = joined.iter_mut();
         parties.for_each(|party| party.channel.enter_phase("encrypt"));
@@ -265,7 +281,7 @@ impl Running<'_> {
         });
         let summaries = summaries.collect();
         let engine = self.spec.engine.implementation()?;
-        let engine = engine.set_up_user(terms, joined, self.randomness)?;
+        let engine = engine.set_up_user(terms, joined, scaling, self.randomness)?;
         Ok((engine, summaries))
     }
 }
@@ -282,6 +298,7 @@ fn revealed(
     let rows: u64 = providers.iter().map(|provider| provider.rows as u64).sum();
     Revealed {
         gradient_numbers: u64::from(gradients) * (columns.width as u64 + 1),
+        moment_numbers: 0,
         count_numbers: histograms.map(|h| 2 * h.positives.len() as u64).sum(),
         unknown_cells: rows * (columns.hidden.len() as u64 + spec.positives.len().min(1) as u64),
         summed,

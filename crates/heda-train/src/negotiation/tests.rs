@@ -43,7 +43,7 @@ fn rows_of(provider: usize, features: usize, rows: usize) -> Dataset {
     Dataset::new(schema(features).features(), values, labels, classes).unwrap()
 }
 
-fn masks(providers: u64, seed: u64) -> Vec<Masks> {
+pub(crate) fn masks(providers: u64, seed: u64) -> Vec<Masks> {
     let source = Randomness::seeded(seed);
     let keys: Vec<SigningKey> = (0..providers)
         .map(|n| SigningKey::generate(&mut source.fork("identity", n).unwrap()))

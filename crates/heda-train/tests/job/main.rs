@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod refusals;
+mod scaling;
 
 use heda_crypto::random::Randomness;
 use heda_learn::data::Dataset;
@@ -83,7 +84,7 @@ fn spec(classes: &[&str], settings: Settings) -> JobSpec {
 fn lbfgs(max_iterations: u32) -> Settings {
     Settings {
         max_iterations,
-        ..Settings::lbfgs(0.01)
+        ..Settings::lbfgs()
     }
 }
 
@@ -132,9 +133,9 @@ fn resume(engine: Engine) {
         ..spec(&TWO, lbfgs(8))
     };
     let whole = run_with(&spec, two_parts(), &mut Quiet, None).unwrap();
-    // After the split and three iterations.
+    // After the split, the centres and three iterations.
     let mut observer = StopAfter {
-        left: 4,
+        left: 5,
         kept: None,
     };
     let stopped = run_with(&spec, two_parts(), &mut observer, None).unwrap_err();
@@ -196,9 +197,9 @@ fn ask_for_evaluations_once(tag: u8, gradients: usize) {
         local::run(&spec, &houses, &randomness, observer, resume, true)
     };
     let whole = run(&mut Quiet, None).unwrap().outcome;
-    // After the split, two iterations a class and the first evaluation.
+    // After the split, the centres, two iterations a class and the first evaluation.
     let mut observer = StopAfter {
-        left: 1 + 3 * 2 + 1,
+        left: 2 + 3 * 2 + 1,
         kept: None,
     };
     let stopped = run(&mut observer, None).err().unwrap();
@@ -374,7 +375,7 @@ fn train_every_loss(engine: Engine) {
         for method in [descent, nesterov, Method::Lbfgs { memory: 5 }] {
             let settings = Settings {
                 method: method.clone(),
-                l2: 0.01,
+                c: Some(1.0),
                 tolerance: 1e-3,
                 max_iterations: 60,
             };
@@ -410,7 +411,7 @@ fn engine_paper_runs_a_whole_job_and_agrees_with_lookup() {
     };
     let settings = Settings {
         method,
-        l2: 0.0,
+        c: None,
         tolerance: 0.0,
         max_iterations: 3,
     };

@@ -25,7 +25,7 @@ fn too_small_batches_are_refused_by_the_provider_they_would_expose() {
     };
     let settings = Settings {
         method,
-        l2: 0.0,
+        c: None,
         tolerance: 0.0,
         max_iterations: 5,
     };
@@ -92,7 +92,7 @@ fn a_training_that_runs_away_is_stopped_with_the_remedy() {
     };
     let settings = Settings {
         method,
-        l2: 0.0,
+        c: None,
         tolerance: 0.0,
         max_iterations: 20,
     };

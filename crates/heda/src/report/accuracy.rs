@@ -3,7 +3,7 @@
 use super::chart::{Bar, bars};
 use super::markup::{pair, section, table};
 use super::percent;
-use crate::summary::{Summary, interval};
+use crate::summary::{Matrix, Summary, interval};
 use heda_train::histogram::Confusion;
 use maud::{Markup, html};
 
@@ -26,8 +26,9 @@ pub(super) fn accuracy(summary: &Summary) -> Markup {
 fn drawn(summary: &Summary) -> Vec<Bar> {
     let dropped = summary.dropped_accuracy;
     let dropped = dropped.filter(|_| summary.iota < summary.features);
+    let of_all = summary.matrix.as_ref().map(|matrix| matrix.accuracy);
     let rows = [
-        ("this model", summary.accuracy, "model"),
+        ("this model", summary.accuracy.or(of_all), "model"),
         ("in clear, all features", summary.plain_accuracy, "control"),
         ("in clear, published features dropped", dropped, "control"),
         ("most frequent class", summary.majority_accuracy, "control"),
@@ -109,14 +110,32 @@ fn measures(summary: &Summary, confusion: &Confusion) -> Markup {
     )
 }
 
+fn of_matrix(matrix: &Matrix, classes: &[String]) -> Markup {
+    let (head, rows) = matrix.table(classes);
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    table("Held-out rows by class", &head, &rows)
+}
+
 fn words(summary: &Summary) -> Markup {
     html! {
         @if !summary.by_class.is_empty() {
             p {
                 "Each class is told from the rest by a model of its own, and rows are counted for \
-                 one model at a time. How often the highest score names the right class is not \
-                 known."
+                 one model at a time. How often the highest score names the right class is known \
+                 only where held-out rows can be read in clear."
             }
+        }
+        @if let Some(matrix) = &summary.matrix {
+            p {
+                "The highest score names the right class for "
+                (percent(matrix.accuracy))
+                " of the held-out rows"
+                @if let Some([low, high]) = matrix.interval {
+                    " (95 %: " (percent(low)) " to " (percent(high)) ")"
+                }
+                ", counted in clear on the machine that had them all."
+            }
+            (of_matrix(matrix, &summary.classes))
         }
         @if let Some([low, high]) = summary.auc {
             p {

@@ -53,6 +53,7 @@ fn summary() -> Summary {
         classes: vec!["well".into(), HOSTILE.into()],
         auc: Some([0.97, 0.98]),
         by_class: Vec::new(),
+        matrix: None,
         private: None,
         plain_accuracy: Some(0.96),
         dropped_accuracy: Some(0.9),
@@ -70,6 +71,7 @@ fn summary() -> Summary {
         us_per_row_iteration: 17.0,
         revealed: Revealed {
             gradient_numbers: 40,
+            moment_numbers: 6,
             count_numbers: 20,
             unknown_cells: 160,
             summed: false,
@@ -93,8 +95,11 @@ fn summary() -> Summary {
         }],
         gradient_norms: vec![0.3, 0.02, 0.0009],
         stopped: vec!["Training converged.".into()],
-        shrunk: vec!["The coefficients were too large.".into()],
-        penalty: 0.0125,
+        warnings: vec![
+            "The coefficients were too large.".into(),
+            "The sign of mitoses is open.".into(),
+        ],
+        penalty: "C = 1 on standardised features".into(),
         made: "2026-01-02 03:04:05 UTC".into(),
         model_path: None,
         report_path: None,
@@ -187,10 +192,11 @@ fn the_page_is_well_formed_and_has_every_part() {
         "9.00e-4",
         "91.67 %",
         "64.61 % to 98.51 %",
-        "1.250e-2",
+        "C = 1 on standardised features",
         "2026-01-02 03:04:05 UTC",
         "Training converged.",
         "The coefficients were too large.",
+        "The sign of mitoses is open.",
         "prefers-color-scheme: dark",
         "width=device-width",
     ] {
@@ -230,7 +236,7 @@ fn a_run_without_scores_publication_or_evaluation_has_a_page_too() {
     assert!(page.contains("without protection of their rows: provider-1."));
     assert!(bare.text().contains("SEEDED PROVIDERS: provider-1 ran"));
     assert!(bare.text().contains("The coefficients were too large."));
-    bare.shrunk.clear();
+    bare.warnings.clear();
     assert!(!bare.text().contains("too large"));
 }
 

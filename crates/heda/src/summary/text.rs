@@ -20,10 +20,18 @@ impl Summary {
         }
         lines.extend(self.table());
         lines.push(String::new());
-        for words in &self.shrunk {
-            lines.extend([words.clone(), String::new()]);
+        if let Some(matrix) = &self.matrix {
+            lines.extend(matrix.lines(&self.classes));
+            lines.push(String::new());
         }
         lines.extend(self.feature_lines());
+        lines.push(String::new());
+        lines.extend(self.stopped.iter().cloned());
+        lines.extend(
+            self.warnings
+                .iter()
+                .map(|words| format!("Careful: {words}")),
+        );
         lines.push(String::new());
         lines.push(self.privacy());
         for (what, path) in [("model", &self.model_path), ("report", &self.report_path)] {
@@ -48,6 +56,7 @@ impl Summary {
                 "{:<36}{} of {} features encrypted, {} iterations, engine {}",
                 "trained on", self.iota, self.features, self.iterations, self.engine
             ),
+            format!("{:<36}{}", "penalty", self.penalty),
             String::new(),
         ];
         if let Some(promise) = &self.private {
@@ -80,6 +89,14 @@ impl Summary {
             lines.push(format!(
                 "{name:<36}{share:>9}, the more frequent side {most}"
             ));
+        }
+        if let Some(matrix) = &self.matrix {
+            let sure = matrix.interval.map_or(String::new(), |[low, high]| {
+                format!(" (95 %: {:.1} to {:.1} %)", 100.0 * low, 100.0 * high)
+            });
+            let share = percent(Some(matrix.accuracy));
+            let name = "  highest score, counted in clear";
+            lines.push(format!("{name:<36}{share:>9}{sure}"));
         }
         let mut control = |name: &str, share: Option<f64>| {
             if share.is_some() {

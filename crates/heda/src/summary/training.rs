@@ -1,7 +1,9 @@
-//! How the training of each model went, in words.
+//! What is to be said about how a model was trained: why training ended, and what to be careful
+//! about.
 
 use heda_learn::optimise::Stop;
-use heda_train::job::ClassFit;
+use heda_train::histogram::Confusion;
+use heda_train::job::{ClassFit, Outcome};
 
 /// Why the training of a model ended, in words.
 pub(super) fn stopped(fit: &ClassFit, names: &[String]) -> String {
@@ -14,8 +16,10 @@ pub(super) fn stopped(fit: &ClassFit, names: &[String]) -> String {
              tolerance"
         ),
         Stop::MinimumRate => "ended where the learning rate fell below its minimum".to_owned(),
-        Stop::Stalled => format!(
-            "ended at the noise floor: the gradient{norm} is as small as rounding lets it become"
+        Stop::NoiseFloor => format!(
+            "reached the noise floor in iteration {}: the gradient{norm} is as small as rounding \
+             lets it become; the rest was averaged",
+            fit.settled.unwrap_or(fit.iterations)
         ),
     };
     let iterations = fit.iterations;
@@ -27,8 +31,59 @@ pub(super) fn stopped(fit: &ClassFit, names: &[String]) -> String {
     }
 }
 
+/// What to be careful about with these models, a sentence each.
+pub(super) fn warnings(outcome: &Outcome, names: &[String]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if !outcome.constant.is_empty() {
+        warnings.push(format!(
+            "These features do not vary over all providers and have no influence: {}.",
+            outcome.constant.join(", ")
+        ));
+    }
+    for fit in &outcome.fits {
+        let whose = match names.get(fit.positive as usize) {
+            Some(name) if names.len() > 2 => format!("{name}: "),
+            _ => String::new(),
+        };
+        let confusion = fit.histogram.as_ref().map(|h| h.confusion());
+        let of_counts = confusion.and_then(|confusion| of_counts(&confusion));
+        warnings.extend(of_counts.map(|words| format!("{whose}{words}")));
+        let open = (fit.undetermined.iter()).filter(|name| !outcome.constant.contains(name));
+        let open: Vec<&str> = open.map(String::as_str).collect();
+        warnings.extend(shrunk(fit, names));
+        if !open.is_empty() {
+            warnings.push(format!(
+                "{whose}The sign of these coefficients is not determined, rounding may have turned \
+                 it: {}.",
+                open.join(", ")
+            ));
+        }
+    }
+    warnings
+}
+
+fn of_counts(confusion: &Confusion) -> Option<&'static str> {
+    let positives = confusion.true_positives + confusion.false_negatives;
+    let negatives = confusion.true_negatives + confusion.false_positives;
+    let named = confusion.true_positives + confusion.false_positives;
+    if positives == 0 || negatives == 0 {
+        return None;
+    }
+    if named == 0 || named == confusion.rows() {
+        return Some(
+            "The model gives every held-out row the same class: it has learned nothing beyond \
+             which class is more frequent.",
+        );
+    }
+    let wrong = confusion.false_positives + confusion.false_negatives;
+    (wrong == 0).then_some(
+        "No held-out row was wrong: the classes may be separable, and then the penalty alone \
+         decides how large the coefficients are.",
+    )
+}
+
 /// That the coefficients of a model became too large for the engine, if they did.
-pub(super) fn shrunk(fit: &ClassFit, names: &[String]) -> Option<String> {
+fn shrunk(fit: &ClassFit, names: &[String]) -> Option<String> {
     let shrunk = fit.shrunk?;
     let whose = match names.get(fit.positive as usize) {
         Some(name) if names.len() > 2 => format!("{name}: the"),
@@ -55,6 +110,8 @@ mod tests {
             iterations: 40,
             stop: Stop::Iterations,
             norms: Vec::new(),
+            settled: None,
+            undetermined: Vec::new(),
             shrunk: None,
             histogram: None,
         };
@@ -80,5 +137,23 @@ mod tests {
                 .unwrap()
                 .starts_with("b: the coefficients")
         );
+    }
+
+    #[test]
+    fn counts_tell_the_majority_class_and_separable_classes() {
+        let of = |tp, fp, tn, fn_| {
+            of_counts(&Confusion {
+                true_positives: tp,
+                false_positives: fp,
+                true_negatives: tn,
+                false_negatives: fn_,
+            })
+        };
+        assert!(of(0, 0, 9, 3).unwrap().contains("same class"));
+        assert!(of(3, 9, 0, 0).unwrap().contains("same class"));
+        assert!(of(3, 0, 9, 0).unwrap().contains("separable"));
+        assert_eq!(of(2, 1, 8, 1), None);
+        // One class alone shows nothing.
+        assert_eq!(of(0, 0, 9, 0), None);
     }
 }

@@ -199,7 +199,7 @@ fn line(setting: Setting) -> Result<Line, Failure> {
                 decay: 0.0,
                 batches,
             },
-            l2: 0.0,
+            c: None,
             tolerance: 0.0,
             max_iterations: 1,
         })

@@ -103,7 +103,7 @@ fn accuracy(
     test: &[usize],
 ) -> Result<f64, Failure> {
     let rows = learn_from.select_rows(learn);
-    let config = TrainConfig::logistic(rows.rows());
+    let config = TrainConfig::logistic();
     let fits = match rows.classes().len() {
         2 => train(&rows, 1, &config).map(|fit| vec![fit]),
         _ => train_one_vs_rest(&rows, &config),

@@ -24,6 +24,7 @@ use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, SetupSecond};
 use heda_learn::gradient::{Batch, Gradient};
 use heda_learn::resident::{CodeTable, Encoding, Weights};
+use heda_learn::scaling::Scaling;
 use rand_core::Rng;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -61,6 +62,8 @@ pub(in super::super) struct ResidentUser {
     count_shape: Shape,
     table: CodeTable,
     encoding: Encoding,
+    /// What rows hold as a rule: the scores of a gradient are not made room for beyond it.
+    likely: Encoding,
     /// Columns that it knows.
     open: Vec<usize>,
     /// Gradients of the whole job.
@@ -111,6 +114,7 @@ impl ResidentUser {
     pub(in super::super) fn set_up(
         terms: &Terms<'_>,
         mut parties: Vec<Joined>,
+        scaling: &Scaling,
         randomness: &Randomness,
     ) -> Result<Self, JobError> {
         let encoding = encoding(terms).map_err(Impossible::job)?;
@@ -136,6 +140,7 @@ impl ResidentUser {
             table: CodeTable::new(terms.proposal.loss, shape.resolution),
             shape,
             count_shape,
+            likely: encoding.likely(scaling),
             encoding,
             open: terms.columns.open.clone(),
             iterations: terms.gradients().map_err(Impossible::job)?,
@@ -363,7 +368,7 @@ impl UserEngine for ResidentUser {
             beta.insert(0, 0.0);
         }
         let weights =
-            Weights::new(&beta, &self.encoding, shape.resolution).map_err(Defect::Coefficients)?;
+            Weights::new(&beta, &self.likely, shape.resolution).map_err(Defect::Coefficients)?;
         self.shrunk = weights.shrunk;
         let command = Command::Gradient {
             iteration: ask.iteration,

@@ -64,6 +64,7 @@ use heda_learn::private::{ONE, PAYLOAD_LENGTH, PlanError, SCORE_LENGTH};
 use heda_learn::resident::{
     Encoding, EncodingError, PayloadColumn, Resolution, ResolutionError, Span,
 };
+use heda_learn::scaling::Scaling;
 use rand_core::CryptoRng;
 use shape::Shape;
 use zeroize::Zeroizing;
@@ -77,6 +78,9 @@ const LEAST_FIELD_BITS: u32 = 6;
 const COUNT_DIGITS: u32 = 4;
 /// Places of the evaluation's tables.
 const COUNT_FIELD_BITS: u32 = 8;
+/// The largest bound of scores of the evaluation, as a power of two. There coefficients are shrunk
+/// until no row can leave it; a score's range is told more finely the smaller it is.
+const COUNT_BOUND_BITS: u32 = 5;
 /// Counts of held-out rows.
 const COUNT_BITS: u32 = 20;
 /// Rows of one provider in a batch; a batch is cut into blocks.
@@ -240,7 +244,7 @@ fn count_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> 
         COUNT_DIGITS,
         COUNT_FIELD_BITS,
         lanes::LANE_BITS,
-        training.bound_bits(),
+        training.bound_bits().min(COUNT_BOUND_BITS),
     )?;
     let field = FieldBits::new(COUNT_FIELD_BITS)?;
     let hidden = (0..encoding.width()).collect();
@@ -346,6 +350,10 @@ impl Implementation for Resident {
         true
     }
 
+    fn rounding(&self, resolution: Resolution) -> f64 {
+        resolution.rounding()
+    }
+
     fn limits(&self) -> Limits {
         Limits {
             rows: ROW_LIMIT * 64,
@@ -362,10 +370,11 @@ impl Implementation for Resident {
         &self,
         terms: &Terms<'_>,
         parties: Vec<Joined>,
+        scaling: &Scaling,
         randomness: &Randomness,
     ) -> Result<Box<dyn UserEngine>, JobError> {
         Ok(Box::new(ask::ResidentUser::set_up(
-            terms, parties, randomness,
+            terms, parties, scaling, randomness,
         )?))
     }
 
