@@ -109,6 +109,12 @@ impl House {
         self.ledger().status(DATA_SET).unwrap().jobs
     }
 
+    /// Numbers that data users have learned in all.
+    fn learned(&self) -> u64 {
+        let status = self.ledger().status(DATA_SET).unwrap();
+        status.disclosed.iter().map(|user| user.numbers).sum()
+    }
+
     /// A proposal that this house accepts: nothing is scored.
     fn proposal(&self, job: u64, epsilon: &str) -> Proposal {
         let key = self.identity.signing_key().verifying_key();
@@ -442,10 +448,13 @@ fn what_left_is_counted_before_and_after_an_interruption() {
         (job.iterations, job.evaluations, job.state.clone())
     };
     assert_eq!(counts(), (2, 0, "open".into()));
+    // Sums of the two columns and of their squares, and two gradients of three numbers.
+    assert_eq!((house.jobs()[0].rankings, house.learned()), (1, 4 + 2 * 3));
     keeping.stop_after = u32::MAX;
     let resume = keeping.kept.clone();
     train(&user, &daemon, &spec, &mut keeping, resume).unwrap();
     assert_eq!(counts(), (4, 1, "finished".into()));
+    assert_eq!(house.jobs()[0].rankings, 1, "sums are asked for once");
     // A data user that lost its result may have it evaluated again, but not for ever; and a
     // finished job is not trained again.
     let kept = keeping.kept.clone();

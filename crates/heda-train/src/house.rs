@@ -208,6 +208,9 @@ pub trait House: Send + Sync {
     /// Called before the features are scored: scores are numbers about rows, too.
     fn begin_ranking(&self, job: JobId) -> Result<(), Refusal>;
 
+    /// Called before sums of columns, so many numbers, are computed for the scale of the training.
+    fn begin_sums(&self, job: JobId, numbers: u64) -> Result<(), Refusal>;
+
     /// Called before anything of an iteration is computed.
     fn begin_iteration(&self, job: JobId, iteration: u32) -> Result<(), Refusal>;
 
@@ -342,6 +345,10 @@ impl House for OpenHouse {
     }
 
     fn begin_ranking(&self, _job: JobId) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn begin_sums(&self, _job: JobId, _numbers: u64) -> Result<(), Refusal> {
         Ok(())
     }
 

@@ -324,6 +324,10 @@ impl Proposal {
                 "a given order of the features: scores would carry no noise",
             ),
             (self.spending.is_none(), "nothing published"),
+            (
+                !self.standardise,
+                "no sums of columns: they would carry no noise",
+            ),
         ];
         let broken = rules.into_iter().find(|(holds, _)| !holds);
         broken.map_or(Ok(()), |(_, rule)| Err(BadProposal::NotPrivate(rule)))
@@ -414,6 +418,29 @@ mod tests {
             ..base
         };
         assert!(held_out.check().is_err());
+    }
+
+    #[test]
+    fn a_private_job_asks_for_no_sums_of_columns() {
+        let base = testing::proposal();
+        let private = Proposal {
+            loss: LossKind::BoundedLogistic,
+            resolution: Resolution::PRIVATE,
+            privacy: Some(Privacy {
+                epsilon: "1".parse().unwrap(),
+                delta: Delta::new(1e-5).unwrap(),
+                rows: 1000,
+                trusted: None,
+            }),
+            ..base
+        };
+        assert_eq!(private.check(), Ok(()));
+        let with_sums = Proposal {
+            standardise: true,
+            ..private
+        };
+        let words = with_sums.check().unwrap_err().to_string();
+        assert!(words.contains("no sums of columns"), "{words}");
     }
 
     #[test]

@@ -350,7 +350,7 @@ pub const PROVIDER_KEYS: FileKeys = FileKeys {
             value: Value::Count,
             need: Need::Default("20"),
             example: "20",
-            meaning: "How often the features may be ranked in one job; it is done again after a loss",
+            meaning: "How often the features may be ranked, or sums of columns given, in one job; it is done again after a loss",
         },
         Key {
             section: "limits",

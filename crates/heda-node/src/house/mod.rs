@@ -1,5 +1,6 @@
 //! The provider's house: policy and ledger behind every step of a training job.
 
+mod agreed;
 pub mod backup;
 pub mod check;
 pub mod ledger;

@@ -1,17 +1,17 @@
 //! One data user in one session: every step of its job is asked here before it is done.
 
+use crate::house::agreed::{Agreed, circle};
 use crate::house::ledger::{
     EvaluationLimits, IterationLimits, JobKey, JobTerms, Kind, Leaving, LedgerError, Purchase,
     RankingLimits, Reservation,
 };
-use crate::house::policy::circle::Circle;
-use crate::house::policy::{Grant, JobRequest, Published};
+use crate::house::policy::{JobRequest, Published};
 use crate::house::{JobRefusal, TrainingHouse};
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::trust::PeerIdentity;
 use crate::system::stop::StopSignal;
 use crate::system::unhex;
-use ed25519_dalek::{SigningKey, VerifyingKey};
+use ed25519_dalek::VerifyingKey;
 use heda_dp::account::{Charge, Mechanism, Receipt};
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Cost;
@@ -21,35 +21,6 @@ use heda_train::proposal::{JobId, Proposal, Ranking, Spending, Split};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// What was agreed with a data user in this session.
-#[derive(Clone)]
-struct Agreed {
-    key: JobKey,
-    request: JobRequest,
-    grant: Grant,
-    holdout_permille: u32,
-    models: u64,
-    /// All providers, this one among them.
-    circle: Circle,
-    /// Whether the features are ranked by the sum of everybody's scores.
-    summed_scores: bool,
-}
-
-impl Agreed {
-    /// Something of this job that is about to leave. Numbers with noise are paid for, not counted,
-    /// and may be subtracted from each other.
-    fn leaving(&self, house: &TrainingHouse, kind: Kind, numbers: u64) -> Leaving<'_> {
-        let private = self.request.privacy.is_some();
-        Leaving {
-            kind,
-            circle: &self.circle,
-            numbers: if private { 0 } else { numbers },
-            numbers_most: self.grant.lifetime_most,
-            may_single_out: private || house.policy.limits.rosters_may_single_out,
-        }
-    }
-}
 
 /// One data user in one session.
 pub(super) struct Visit<'a> {
@@ -186,7 +157,8 @@ impl<'a> Visit<'a> {
             0 => 0,
             _ => proposal.positives.len() as u64,
         };
-        let need = (request.iterations, evaluations + u64::from(request.scored));
+        let before = u64::from(request.scored) + u64::from(proposal.standardise);
+        let need = (request.iterations, evaluations + before);
         let per_day = policy.limits.iterations_per_day.get();
         let reserved = self
             .house
@@ -194,6 +166,23 @@ impl<'a> Visit<'a> {
             .reserve(key, &policy.data_set, need, per_day)?;
         *self.reserved.lock().unwrap_or_else(PoisonError::into_inner) = Some(reserved);
         Ok(())
+    }
+
+    /// Counts what leaves before training: scores of the features, sums of columns.
+    fn count_before_training(
+        &self,
+        key: &JobKey,
+        leaving: Option<&Leaving<'_>>,
+    ) -> Result<(), Refusal> {
+        let house = self.house;
+        let limits = &house.policy.limits;
+        let limits = RankingLimits {
+            per_job: limits.rankings_per_job.get(),
+            per_day: limits.iterations_per_day.get(),
+        };
+        let data_set = &house.policy.data_set;
+        let counted = house.ledger.count_ranking(key, data_set, limits, leaving);
+        counted.map_err(|e| self.ledger_refusal(key, e))
     }
 
     /// Refuses what the ledger would refuse later, before anything is paid for.
@@ -208,8 +197,9 @@ impl<'a> Visit<'a> {
         let gradients = left.saturating_mul(agreed.grant.gradient);
         let numbers = gradients.saturating_add(counts);
         let scores = agreed.summed_scores.then_some((Kind::Scores, 0));
+        let sums = agreed.standardise.then_some((Kind::Sums, 0));
         let release = agreed.request.epsilon.map(|_| (Kind::Release, 0));
-        let parts = [Some((Kind::Training, numbers)), scores, release];
+        let parts = [Some((Kind::Training, numbers)), scores, sums, release];
         for (kind, numbers) in parts.into_iter().flatten() {
             let leaving = agreed.leaving(house, kind, numbers);
             house.ledger.foresee(&agreed.key, data_set, &leaving)?;
@@ -307,6 +297,7 @@ impl House for Visit<'_> {
         let agreed = Agreed {
             circle: circle(&request, &house.identity),
             summed_scores: matches!(proposal.ranking, Ranking::Agreed { .. }),
+            standardise: proposal.standardise,
             key,
             request,
             grant,
@@ -379,22 +370,18 @@ impl House for Visit<'_> {
     }
 
     fn begin_ranking(&self, _job: JobId) -> Result<(), Refusal> {
-        let house = self.house;
         let agreed = self.agreed()?;
-        let limits = &house.policy.limits;
-        let limits = RankingLimits {
-            per_job: limits.rankings_per_job.get(),
-            per_day: limits.iterations_per_day.get(),
-        };
         // One provider's order by itself is no sum.
-        let features = house.data.dataset().features().len() as u64;
-        let scores = agreed.leaving(house, Kind::Scores, features);
+        let features = self.house.data.dataset().features().len() as u64;
+        let scores = agreed.leaving(self.house, Kind::Scores, features);
         let scores = agreed.summed_scores.then_some(&scores);
-        let counted =
-            house
-                .ledger
-                .count_ranking(&agreed.key, &house.policy.data_set, limits, scores);
-        counted.map_err(|e| self.ledger_refusal(&agreed.key, e))
+        self.count_before_training(&agreed.key, scores)
+    }
+
+    fn begin_sums(&self, _job: JobId, numbers: u64) -> Result<(), Refusal> {
+        let agreed = self.agreed()?;
+        let sums = agreed.leaving(self.house, Kind::Sums, numbers);
+        self.count_before_training(&agreed.key, Some(&sums))
     }
 
     fn begin_iteration(&self, _job: JobId, _iteration: u32) -> Result<(), Refusal> {
@@ -473,12 +460,6 @@ fn terms_of(proposal: &Proposal, data: &str) -> Result<String, JobRefusal> {
 
 /// Numbers in the counts of an evaluation.
 const COUNTS: u64 = heda_train::histogram::NUMBERS as u64;
-
-/// All providers of a job.
-fn circle(request: &JobRequest, own: &SigningKey) -> Circle {
-    let own = PeerFingerprint::of_identity(&own.verifying_key());
-    request.co_providers.iter().copied().chain([own]).collect()
-}
 
 fn count(limit: NonZeroU64) -> usize {
     usize::try_from(limit.get()).unwrap_or(usize::MAX)

@@ -187,6 +187,8 @@ impl Provider<'_> {
         let bad = |e| PeerProblem::message(Scale::NAME, e);
         let mut scale = Scale::receive(channel, ())?;
         if let Scale::Ask { fraction_bits } = scale {
+            let numbers = moments::numbers(&encrypted) as u64;
+            self.house.begin_sums(terms.proposal.job, numbers)?;
             let training = data.select_rows(&order.training);
             let sums = moments::contribution(&training, &encrypted, fraction_bits, masks);
             Sums(sums.map_err(bad)?).send(channel)?;

@@ -17,6 +17,8 @@ use std::collections::BTreeSet;
 pub enum Kind {
     /// Scores of the features.
     Scores,
+    /// Sums of columns and of their squares.
+    Sums,
     /// Published columns: no sum, but in an order of rows that depends on who takes part.
     Release,
     /// Gradients, and counts of held-out rows.
@@ -27,6 +29,7 @@ impl Kind {
     fn name(self) -> &'static str {
         match self {
             Self::Scores => "scores",
+            Self::Sums => "sums",
             Self::Release => "release",
             Self::Training => "training",
         }

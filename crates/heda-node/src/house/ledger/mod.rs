@@ -245,8 +245,8 @@ impl Ledger {
         .inspect(|_| self.reserved.used(job))
     }
 
-    /// Counts a ranking of the features whose scores are about to leave. For the day it is one
-    /// more iteration: otherwise new jobs would bring as many scores as anyone likes.
+    /// Counts a ranking of the features whose scores are about to leave, or sums of columns. For the
+    /// day it is one more iteration: otherwise new jobs would bring as many as anyone likes.
     pub fn count_ranking(
         &self,
         job: &JobKey,
