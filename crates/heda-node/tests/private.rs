@@ -37,7 +37,7 @@ fn private_spec(job: u64, privacy: Privacy) -> JobSpec {
     JobSpec {
         loss: heda_learn::loss::LossKind::BoundedLogistic,
         resolution: heda_learn::resident::Resolution::PRIVATE,
-        holdout_permille: 0,
+        holdout_permille: 200,
         choice: Choice::Best(features.len()),
         ranking: Ranking::Given { features },
         spending: None,
@@ -99,6 +99,10 @@ fn sockets_train_the_same_private_model_as_memory_and_every_ledger_was_charged()
     let outcome = world.run(job(&world, &daemons, spec.clone()), "one", false);
     let outcome = outcome.unwrap();
     assert_eq!(outcome.fits[0].beta, in_process_as(&spec));
+    // Held-out rows were counted with noise, and the job cost no more for it.
+    let histogram = outcome.fits[0].histogram.as_ref().unwrap();
+    assert_eq!(histogram.confusion().rows(), 138);
+    assert!(histogram.noise.unwrap() > 5.0);
     assert_eq!(outcome.fits[0].iterations, plan().gradients());
     assert_eq!(spent(&world), [plan().cost(); 3]);
     for hospital in &world.hospitals {
@@ -200,7 +204,7 @@ fn a_provider_decides_what_it_serves_and_whose_noise_it_counts_on() {
         ..privacy()
     };
     let words = refused(&world, job(&world, &daemons, private_spec(3, weak)), "weak");
-    assert!(words.contains("is no protection for 233 rows"), "{words}");
+    assert!(words.contains("is no protection for 187 rows"), "{words}");
     assert_eq!(spent(&world), [Cost::ZERO; 3]);
     drop(daemons);
     let strangers =
@@ -259,7 +263,9 @@ fn broken_lines_cost_and_never_give() {
     let each = plan().cost_of_gradient();
     for (hospital, spent) in world.hospitals.iter().zip(spent(&world)) {
         let status = hospital.ledger().status("biopsies").unwrap();
-        assert_eq!(spent, each.times(status.jobs[0].iterations));
+        let (gradients, counts) = (status.jobs[0].iterations, status.jobs[0].evaluations);
+        let counts = plan().cost_of_counts().times(counts);
+        assert_eq!(spent, each.times(gradients).max(counts));
         assert!(spent >= plan().cost());
     }
     let all: u64 = spent(&world).iter().map(|spent| spent.parts()).sum();
@@ -297,7 +303,7 @@ fn who_goes_on_without_a_provider_has_enough_noise_without_it() {
     assert_eq!(names, ["b", "c"]);
     // Of two providers each counts on its own noise alone.
     assert_eq!(privacy().counts_on(2), 0);
-    assert_eq!(privacy().share(&plan(), 2), plan().variance());
+    assert_eq!(privacy().share(plan().variance(), 2), plan().variance());
     assert_eq!(spent(&world), [Cost::ZERO, plan().cost(), plan().cost()]);
     line.lead_to(daemons[0].address);
     let gone = lost(false, "late", 2).unwrap_err();

@@ -250,6 +250,12 @@ pub enum Unfit {
         /// Demanded.
         least: usize,
     },
+    /// A person may be among the training rows and among the held-out ones.
+    #[error(
+        "this provider protects persons and not rows, and a person may be trained on and held out: \
+         hold out no rows"
+    )]
+    HeldOutPersons,
     /// There is nothing to tell apart here.
     #[error(
         "all training rows of this provider are on one side of class {class}; it cannot take part \

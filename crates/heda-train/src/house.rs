@@ -124,6 +124,8 @@ impl LedgerHead {
 pub struct Admission {
     /// The rows.
     pub data: Arc<Dataset>,
+    /// Whose row each one is, by number, if persons and not rows are what private jobs protect.
+    pub persons: Option<Arc<[u32]>>,
     /// The schema that encoded them.
     pub schema: Arc<Schema>,
     /// Orders the rows of this job; the same again when the job comes back.
@@ -225,6 +227,7 @@ pub struct OpenHouse {
     schema: Arc<Schema>,
     row_seed: Zeroizing<[u8; 32]>,
     public_data: bool,
+    persons: Option<Arc<[u32]>>,
     books: Books,
 }
 
@@ -283,8 +286,15 @@ impl OpenHouse {
             schema,
             row_seed,
             public_data: false,
+            persons: None,
             books: books.into(),
         }
+    }
+
+    /// States whose row each one is, by number: private jobs then protect the person.
+    pub fn of_persons(mut self, persons: impl Into<Arc<[u32]>>) -> Self {
+        self.persons = Some(persons.into());
+        self
     }
 
     /// States that the data are public, so that ε may be read from them.
@@ -301,6 +311,7 @@ impl House for OpenHouse {
         }
         Ok(Admission {
             data: Arc::clone(&self.data),
+            persons: self.persons.clone(),
             schema: Arc::clone(&self.schema),
             row_seed: self.row_seed.clone(),
             minimum_batch: SMALLEST_BATCH,

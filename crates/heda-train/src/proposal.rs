@@ -141,18 +141,18 @@ impl Privacy {
         trusted.min(providers.saturating_sub(1))
     }
 
-    /// The noise that each of so many providers adds to every number.
-    pub fn share(&self, plan: &PrivatePlan, providers: usize) -> Variance {
+    /// The noise that each of so many providers adds to a number that needs so much.
+    pub fn share(&self, needed: Variance, providers: usize) -> Variance {
         let trusted = self.counts_on(providers);
         let providers = u32::try_from(providers).unwrap_or(u32::MAX);
         let providers = NonZeroU32::new(providers).unwrap_or(NonZeroU32::MIN);
-        share_of(plan.variance(), providers, trusted)
+        share_of(needed, providers, trusted)
     }
 
     /// The deviation of the noise in every number of a gradient, as a multiple of what one row can
     /// add to it at most, if there are so many providers.
     pub fn noise_in_rows(&self, plan: &PrivatePlan, providers: usize) -> f64 {
-        let variance = self.share(plan, providers).get() as f64 * providers as f64;
+        let variance = self.share(plan.variance(), providers).get() as f64 * providers as f64;
         (variance / SENSITIVITY_SQUARED as f64).sqrt()
     }
 }
@@ -317,10 +317,6 @@ impl Proposal {
             ),
             (self.positives.len() == 1, "two classes"),
             (self.batches == 1, "all rows in every gradient"),
-            (
-                self.holdout_permille == 0,
-                "no held-out rows: counts of them would carry no noise",
-            ),
             (
                 matches!(self.ranking, Ranking::Given { .. }),
                 "a given order of the features: scores would carry no noise",

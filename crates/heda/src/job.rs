@@ -298,7 +298,7 @@ impl JobBuilder {
     }
 
     /// Makes the job private: everything that it reveals keeps to (ε, δ). Loss, steps and grids are
-    /// those of private jobs, no row is held out, no feature is scored and all are encrypted.
+    /// those of private jobs, no feature is scored and all are encrypted.
     pub fn private(mut self, privacy: Privacy) -> Self {
         let columns = self.parts.schema.columns().iter();
         let features = columns.map(|column| column.name().to_owned()).collect();
@@ -308,7 +308,6 @@ impl JobBuilder {
         self.parts.engine = Engine::Resident;
         self.parts.loss = LossKind::BoundedLogistic;
         self.parts.resolution = Resolution::PRIVATE;
-        self.parts.holdout_permille = 0;
         self.parts.privacy = Some(privacy);
         self
     }

@@ -149,11 +149,12 @@ impl Simulation {
         Trained::new(about, self.job.loss(), &run.outcome, Vec::new())
     }
 
-    /// Rows that a private job does not hold out itself, to count its model on in clear: nobody but
-    /// who may read all rows can do that.
+    /// If a private job holds out no rows, some to count its model on in clear: nobody but who may
+    /// read all rows can do that.
     fn divide_aside(&self, data: &Dataset) -> Result<(Dataset, Option<Dataset>), Failure> {
         let count = data.rows() * self.aside_permille as usize / 1000;
-        if self.job.privacy().is_none() || count == 0 {
+        let held_out = self.job.holdout_permille() > 0;
+        if self.job.privacy().is_none() || held_out || count == 0 {
             return Ok((data.clone(), None));
         }
         let mut order: Vec<usize> = (0..data.rows()).collect();

@@ -110,8 +110,10 @@ pub struct Promise {
     pub epsilon: f64,
     /// δ beside it.
     pub delta: f64,
-    /// Accuracy on rows that were set aside, counted in clear by whoever may read them.
+    /// Accuracy on held-out rows, counted in clear by whoever may read them.
     pub accuracy_in_clear: Option<f64>,
+    /// Deviation of the noise in each count of held-out rows, if they were counted.
+    pub counts_deviation: Option<f64>,
 }
 
 /// One class against the rest on held-out rows.
@@ -255,6 +257,7 @@ impl Summary {
             .iter()
             .map(|fit| class_result(fit, &classes))
             .collect();
+        let counted = outcome.fits.first().and_then(|fit| fit.histogram.as_ref());
         let only = match by_class.len() {
             1 => by_class.pop(),
             _ => None,
@@ -277,13 +280,15 @@ impl Summary {
                 epsilon: privacy.epsilon.billionths() as f64 / 1e9,
                 delta: privacy.delta.get(),
                 accuracy_in_clear: about.controls.private,
+                counts_deviation: counted.and_then(|histogram| histogram.noise),
             }),
             iterations,
             accuracy: only.as_ref().and_then(|only| only.accuracy),
             accuracy_interval: only.as_ref().and_then(|only| {
                 let confusion = only.confusion?;
                 let right = confusion.true_positives + confusion.true_negatives;
-                interval(right, confusion.rows())
+                let noise = counted.and_then(Histogram::noise_in_right);
+                interval(right, confusion.rows(), noise.unwrap_or(0.0))
             }),
             confusion: only.as_ref().and_then(|only| only.confusion),
             stopped: (outcome.fits.iter())

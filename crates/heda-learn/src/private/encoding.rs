@@ -7,6 +7,7 @@
 use super::{ONE, PAYLOAD_LENGTH, SCORE_LENGTH};
 use crate::data::Dataset;
 use crate::schema::{Column, Kind, LevelCoding, Schema};
+use std::collections::HashMap;
 use std::fmt;
 
 /// Deviations beyond which a number counts as this many.
@@ -61,6 +62,33 @@ impl PrivateEncoding {
                 &cut(&whole, PAYLOAD_LENGTH),
                 data.labels()[row] == positive,
             )?;
+        }
+        Ok(rows)
+    }
+
+    /// The same where several rows may be of one person, named by a number for each row: all
+    /// payloads of a person together are no longer than that of a single row, so the person counts as
+    /// much as anybody, whatever is chosen. Scores do not change.
+    pub fn rows_of_persons(
+        &self,
+        data: &Dataset,
+        positive: u32,
+        persons: &[u32],
+    ) -> Result<PrivateRows, RowsError> {
+        if persons.len() != data.rows() {
+            let (rows, named) = (data.rows(), persons.len());
+            return Err(RowsError::Persons { rows, named });
+        }
+        let mut of_each: HashMap<u32, i32> = HashMap::new();
+        for person in persons {
+            *of_each.entry(*person).or_default() += 1;
+        }
+        let mut rows = self.rows(data, positive)?;
+        for (row, person) in persons.iter().enumerate() {
+            let length = PAYLOAD_LENGTH / of_each.get(person).copied().unwrap_or(1).max(1);
+            let payload = &mut rows.payloads[row * rows.width..][..rows.width];
+            let short = cut(payload, length);
+            payload.copy_from_slice(&short);
         }
         Ok(rows)
     }
@@ -151,6 +179,14 @@ pub enum RowsError {
         expected: usize,
         /// Columns of the rows.
         found: usize,
+    },
+    /// Not every row has a person.
+    #[error("{named} rows name a person, and there are {rows}")]
+    Persons {
+        /// Rows.
+        rows: usize,
+        /// Names.
+        named: usize,
     },
     /// A row that would count for more than was paid for.
     #[error("row {row} is longer than the noise allows for; cut it first")]

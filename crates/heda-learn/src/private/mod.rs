@@ -37,3 +37,5 @@ pub const PAYLOAD_LENGTH: i32 = ONE;
 pub const SCORE_LENGTH: i32 = ONE + ONE / 2;
 /// By how much one row can move a sum of codes and payloads, squared, in whole numbers.
 pub const SENSITIVITY_SQUARED: u64 = 4 * (PAYLOAD_LENGTH as u64) * (PAYLOAD_LENGTH as u64);
+/// By how much one row can move counts of rows, squared: it leaves one count and enters another.
+pub const COUNTS_SENSITIVITY_SQUARED: u64 = 2;

@@ -8,7 +8,7 @@
 //! something to be learned), in 1.5·√(3k) steps, at least 8 and at most 50, of length 10 at most,
 //! where the loss cannot make it swing. Noise adds up alike however finely the time is cut.
 
-use super::{SCORE_LENGTH, SENSITIVITY_SQUARED};
+use super::{COUNTS_SENSITIVITY_SQUARED, SCORE_LENGTH, SENSITIVITY_SQUARED};
 use crate::loss::LossKind;
 use crate::optimise::{Method, Settings};
 use crate::resident::{Resolution, Weights};
@@ -39,6 +39,7 @@ pub struct PrivatePlan {
     gradients: u32,
     rate: f64,
     variance: Variance,
+    counts: Variance,
 }
 
 /// Why there is no plan.
@@ -69,14 +70,17 @@ impl PrivatePlan {
         let gradients = (GRADIENTS * time.sqrt()).ceil() as u32;
         let gradients = gradients.clamp(FEWEST, MOST);
         let each = NonZeroU32::new(gradients).map_or(total, |count| total.split(count));
+        let variance = each.variance(SENSITIVITY_SQUARED);
+        let variance = variance.ok_or(PlanError::TooSmall(epsilon))?;
+        let training = Cost::of(SENSITIVITY_SQUARED, variance).times(u64::from(gradients));
+        let counts = training.variance(COUNTS_SENSITIVITY_SQUARED);
         Ok(Self {
             epsilon,
             delta,
             gradients,
             rate: (time / f64::from(gradients)).min(LONGEST_STEP),
-            variance: each
-                .variance(SENSITIVITY_SQUARED)
-                .ok_or(PlanError::TooSmall(epsilon))?,
+            variance,
+            counts: counts.ok_or(PlanError::TooSmall(epsilon))?,
         })
     }
 
@@ -88,6 +92,17 @@ impl PrivatePlan {
     /// The noise that each number of a gradient must carry, in whole numbers.
     pub fn variance(&self) -> Variance {
         self.variance
+    }
+
+    /// The noise that each count of held-out rows must carry. Counts are about other rows than the
+    /// gradients are, so they may cost as much as all of those, and the job no more for it.
+    pub fn counts_variance(&self) -> Variance {
+        self.counts
+    }
+
+    /// What the counts of held-out rows cost: never more than all gradients.
+    pub fn cost_of_counts(&self) -> Cost {
+        Cost::of(COUNTS_SENSITIVITY_SQUARED, self.counts)
     }
 
     /// What one gradient costs whoever has this much noise in it.

@@ -133,6 +133,48 @@ proptest! {
     }
 }
 
+/// One person with several rows among others moves the sum no further than anybody with one row, for
+/// any choice of codes; and whoever has one row counts as before.
+#[test]
+fn all_rows_of_a_person_together_count_as_one() {
+    let encoding = PrivateEncoding::new(&schema());
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let mut uniform = || f64::from(rng.next_u32()) / f64::from(u32::MAX);
+    let values: Vec<f64> = (0..8 * 7).map(|_| uniform().round()).collect();
+    let rows: Vec<Dataset> = values.chunks(7).map(|row| dataset(row.to_vec())).collect();
+    let all = Dataset::new(
+        schema().features(),
+        values,
+        vec![0, 1, 0, 1, 1, 0, 1, 0],
+        schema().label().classes(),
+    )
+    .unwrap();
+    let persons = [4, 7, 4, 4, 9, 7, 4, 4];
+    let private = encoding.rows_of_persons(&all, 1, &persons).unwrap();
+    let length = |row: &[i32]| {
+        row.iter()
+            .map(|v| f64::from(*v).powi(2))
+            .sum::<f64>()
+            .sqrt()
+    };
+    for person in [4, 7, 9] {
+        let own = (0..8).filter(|row| persons[*row] == person);
+        let sum: f64 = own.map(|row| length(private.payload(row))).sum();
+        assert!(sum <= f64::from(PAYLOAD_LENGTH), "{person}: {sum}");
+        assert!(sum > 0.9 * f64::from(PAYLOAD_LENGTH), "{person}: {sum}");
+    }
+    let alone = encoding.rows(&rows[4], 1).unwrap();
+    assert_eq!(private.payload(4), alone.payload(0));
+    // Scores are those of the rows.
+    for (row, one) in rows.iter().enumerate() {
+        assert_eq!(private.score(row), encoding.rows(one, 1).unwrap().score(0));
+    }
+    assert!(matches!(
+        encoding.rows_of_persons(&all, 1, &persons[1..]),
+        Err(RowsError::Persons { rows: 8, named: 7 })
+    ));
+}
+
 #[test]
 fn rows_that_are_too_long_are_not_taken() {
     let mut rows = PrivateRows::empty(2);

@@ -11,8 +11,8 @@ use std::collections::{HashMap, HashSet};
 /// What rows are read for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Purpose<'a> {
-    /// Every column must be known, every row has a class.
-    Training,
+    /// Every column must be known, every row has a class. One more column may say whose row it is.
+    Training { person: Option<&'a str> },
     /// Columns that the schema does not know are passed over, and so are classes. A row with a
     /// missing value that the schema refuses is left out. One column may name the rows.
     Prediction { id: Option<&'a str> },
@@ -30,6 +30,9 @@ pub(super) struct Collected<'s> {
     pub(super) numbers: Vec<u64>,
     /// For each row its name, if a column names rows.
     pub(super) ids: Vec<String>,
+    /// For each row its person, by number, if a column says so.
+    pub(super) persons: Vec<u32>,
+    known_persons: HashMap<String, u32>,
     /// Numbers and names of the rows that were left out.
     pub(super) left_out: Vec<(u64, Option<String>)>,
     pub(super) report: ReadReport,
@@ -46,6 +49,8 @@ impl<'s> Collected<'s> {
             labels: Vec::new(),
             numbers: Vec::new(),
             ids: Vec::new(),
+            persons: Vec::new(),
+            known_persons: HashMap::new(),
             left_out: Vec::new(),
             report: ReadReport::new(schema),
         }
@@ -58,7 +63,7 @@ impl<'s> Collected<'s> {
         self.make_room(source.rows().unwrap_or(0));
         let encoder = RowEncoder::new(self.schema);
         let encoder = match self.purpose {
-            Purpose::Training => encoder,
+            Purpose::Training { .. } => encoder,
             Purpose::Prediction { .. } => encoder.lenient(),
         };
         let classes = self.class_codes();
@@ -72,7 +77,7 @@ impl<'s> Collected<'s> {
                 }
             })
         })?;
-        let training = matches!(self.purpose, Purpose::Training);
+        let training = matches!(self.purpose, Purpose::Training { .. });
         let fault = match (self.report.rows_read, self.labels.is_empty()) {
             (0, _) => ReadFault::Empty,
             (read, true) if training => ReadFault::AllDropped(read),
@@ -86,7 +91,7 @@ impl<'s> Collected<'s> {
         let rows = rows.min(self.limits.values / self.width.max(1));
         self.values.reserve_exact(rows * self.width);
         match self.purpose {
-            Purpose::Training => self.labels.reserve_exact(rows),
+            Purpose::Training { .. } => self.labels.reserve_exact(rows),
             Purpose::Prediction { .. } => self.numbers.reserve_exact(rows),
         }
     }
@@ -109,7 +114,7 @@ impl<'s> Collected<'s> {
             .map_err(|(column, fault)| (Some(column), fault))?;
         let mut name = None;
         match (self.purpose, last.first()) {
-            (Purpose::Training, Some(label)) => {
+            (Purpose::Training { .. }, Some(label)) => {
                 let class = self.class(label, classes);
                 match class.map_err(|fault| (Some(attributes.len()), fault))? {
                     Some(class) if kept => self.labels.push(class),
@@ -118,6 +123,11 @@ impl<'s> Collected<'s> {
                 }
             }
             (_, last) => name = last.map(|cell| level_text(cell).into_owned()),
+        }
+        if let (true, Purpose::Training { .. }, Some(cell)) = (kept, self.purpose, last.get(1)) {
+            let person = self.person(cell);
+            let person = person.map_err(|fault| (Some(attributes.len() + 1), fault))?;
+            self.persons.push(person);
         }
         if kept {
             if matches!(self.purpose, Purpose::Prediction { .. }) {
@@ -130,6 +140,16 @@ impl<'s> Collected<'s> {
             self.left_out.push((self.report.rows_read, name));
         }
         Ok(())
+    }
+
+    /// The number of a row's person.
+    fn person(&mut self, cell: &Cell<'_>) -> Result<u32, ReadFault> {
+        let text = level_text(cell);
+        if text.trim().is_empty() || is_missing(cell, self.schema.missing_markers()) {
+            return Err(ReadFault::NoPerson);
+        }
+        let next = self.known_persons.len() as u32;
+        Ok(*self.known_persons.entry(text.into_owned()).or_insert(next))
     }
 
     /// The class of a row, or `None` if the row is to be dropped.
@@ -158,9 +178,11 @@ impl<'s> Collected<'s> {
 
     fn column_name(&self, index: usize) -> &str {
         let columns = self.schema.columns();
-        columns
-            .get(index)
-            .map_or(self.schema.label().column(), |column| column.name())
+        match (columns.get(index), self.purpose) {
+            (Some(column), _) => column.name(),
+            (None, Purpose::Training { person: Some(name) }) if index > columns.len() => name,
+            (None, _) => self.schema.label().column(),
+        }
     }
 
     /// Positions in the file of the columns of the schema, the label last if it is wanted.
@@ -168,14 +190,18 @@ impl<'s> Collected<'s> {
         let positions = source::positions(source)?;
         let label = self.schema.label().column();
         let columns = self.schema.columns().iter().map(|column| column.name());
-        let last = match self.purpose {
-            Purpose::Training => Some(label),
-            Purpose::Prediction { id } => id,
+        let (last, person) = match self.purpose {
+            Purpose::Training { person } => (Some(label), person),
+            Purpose::Prediction { id } => (id, None),
         };
         let names = columns.chain(last);
         let missing = |name| source::header_error(source, name, ReadFault::MissingColumn);
         let find = |name| positions.get(name).copied().ok_or_else(|| missing(name));
-        let wanted = names.map(find).collect::<Result<Vec<_>, _>>()?;
+        let mut wanted = names.map(find).collect::<Result<Vec<_>, _>>()?;
+        if let Some(name) = person {
+            let lacks = || source::header_error(source, name, ReadFault::NoPersonColumn);
+            wanted.push(positions.get(name).copied().ok_or_else(lacks)?);
+        }
         if matches!(self.purpose, Purpose::Prediction { .. }) {
             return Ok(wanted);
         }

@@ -50,6 +50,12 @@ pub enum ReadFault {
     /// A column of the schema that the file lacks.
     #[error("the file has no such column; add it or correct its name in the schema")]
     MissingColumn,
+    /// The column that says whose row it is, which the file lacks.
+    #[error("the file has no such column; correct `person` or add the column")]
+    NoPersonColumn,
+    /// A row that nobody is named for.
+    #[error("no person is named for this row; fill it in, a person's rows must be known")]
+    NoPerson,
     /// A column of the file that the schema does not know.
     #[error("the schema does not mention this column; describe it or list it under `ignore`")]
     UnknownColumn,

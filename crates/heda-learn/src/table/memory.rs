@@ -197,7 +197,11 @@ missing = { value = 50 }
         let columns = Columns::new()
             .with("age", Values::Numbers(ages))
             .with("ill", Values::Codes { codes, levels });
-        let mut table = Collected::new(&schema, ReadLimits::default(), Purpose::Training);
+        let mut table = Collected::new(
+            &schema,
+            ReadLimits::default(),
+            Purpose::Training { person: None },
+        );
         table.collect(columns.source("rows")).unwrap();
         assert_eq!(table.values.capacity(), rows as usize);
     }

@@ -90,6 +90,20 @@ impl<'s> TableReader<'s> {
         }
     }
 
+    /// Reads a file with labels in which a column says whose row it is: beside the rows a number for
+    /// each, the same for rows of the same person. Nothing else is kept of the column.
+    pub fn read_persons(
+        &self,
+        path: &Path,
+        person: &str,
+    ) -> Result<(Dataset, Vec<u32>, ReadReport), ReadError> {
+        match open(path, self.limits, self.format)? {
+            AnySource::Csv(source) => self.read_with(source, Some(person)),
+            #[cfg(feature = "parquet")]
+            AnySource::Parquet(source) => self.read_with(source, Some(person)),
+        }
+    }
+
     /// Reads CSV with labels; `file` is named in errors.
     pub fn read_csv(
         &self,
@@ -110,8 +124,17 @@ impl<'s> TableReader<'s> {
     }
 
     fn read(&self, source: impl RowSource) -> Result<(Dataset, ReadReport), ReadError> {
+        let (data, _, report) = self.read_with(source, None)?;
+        Ok((data, report))
+    }
+
+    fn read_with(
+        &self,
+        source: impl RowSource,
+        person: Option<&str>,
+    ) -> Result<(Dataset, Vec<u32>, ReadReport), ReadError> {
         let file = source.file().to_owned();
-        let mut table = Collected::new(self.schema, self.limits, Purpose::Training);
+        let mut table = Collected::new(self.schema, self.limits, Purpose::Training { person });
         table.collect(source)?;
         if let Some((&first, rest)) = table.labels.split_first()
             && rest.iter().all(|&label| label == first)
@@ -122,7 +145,7 @@ impl<'s> TableReader<'s> {
         }
         let classes = self.schema.label().classes();
         Dataset::new(self.schema.features(), table.values, table.labels, classes)
-            .map(|data| (data, table.report))
+            .map(|data| (data, table.persons, table.report))
             .map_err(|e| ReadError::new(&file, e.into()))
     }
 }

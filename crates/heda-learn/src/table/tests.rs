@@ -436,3 +436,32 @@ fn latin_1_is_read_when_it_is_stated_and_hinted_at_when_not() {
     let found = reader.with_format(format).read_csv(&latin[..], "x");
     assert_eq!(found.unwrap(), wanted);
 }
+
+/// Rows of one person have one number, whatever else is read or dropped.
+#[test]
+fn persons_are_numbered_row_by_row_and_never_missing() {
+    let folder = std::env::temp_dir().join(format!("heda-persons-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("rows.csv");
+    let schema = schema_with("bounds = [20, 60]", "bounds = [20, 60]\nmissing = \"drop\"");
+    let read = |text: &str, person: &str| {
+        std::fs::write(&path, text).unwrap();
+        TableReader::new(&schema).read_persons(&path, person)
+    };
+    let rows = "id,age,colour,class\nP1,20,red,no\nP2,?,red,no\nP3,60,blue,yes\nP1,30,green,no\n";
+    let (data, persons, _) = read(rows, "id").unwrap();
+    assert_eq!((data.rows(), persons), (3, vec![0, 1, 0]));
+    let error = read(rows, "patient").unwrap_err();
+    assert_eq!(*error.fault(), ReadFault::NoPersonColumn);
+    assert!(error.to_string().contains("patient"), "{error}");
+    for hole in ["", "?", "  "] {
+        let text = rows.replacen("P3", hole, 1);
+        let error = read(&text, "id").unwrap_err();
+        assert_eq!(*error.fault(), ReadFault::NoPerson, "{hole:?}");
+        assert!(error.to_string().contains("line 4"), "{error}");
+    }
+    // A row that is dropped needs no name; one of another kind may be named by an attribute.
+    assert!(read(&rows.replacen("P2", "", 1), "id").is_ok());
+    assert_eq!(read(rows, "colour").unwrap().1, [0, 1, 2]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}

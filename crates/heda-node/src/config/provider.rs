@@ -29,6 +29,9 @@ pub struct ProviderConfig {
     /// How the rows are written, if they are CSV; found from the first lines where not given.
     #[serde(default)]
     pub csv: CsvFormat,
+    /// The column of the rows that says whose row it is. It is never sent; with it the person, and
+    /// not the row, is what private jobs protect.
+    pub person: Option<String>,
     /// The schema that all parties agreed on.
     pub schema: PathBuf,
     /// Address and port for data users.

@@ -42,6 +42,14 @@ pub const PROVIDER_KEYS: FileKeys = FileKeys {
         },
         Key {
             section: "",
+            name: "person",
+            value: Value::Text,
+            need: Need::Optional,
+            example: "\"patient_id\"",
+            meaning: "The column of the rows that says whose row it is; it is never sent. With it private jobs protect the person and not the row: all rows of a person together count as much as one",
+        },
+        Key {
+            section: "",
             name: "schema",
             value: Value::Path,
             need: Need::Required,

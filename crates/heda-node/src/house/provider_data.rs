@@ -49,6 +49,7 @@ pub struct ProviderData {
     schema: Arc<Schema>,
     fingerprint: String,
     digest: String,
+    persons: Option<Arc<[u32]>>,
     warnings: Vec<String>,
 }
 
@@ -57,7 +58,16 @@ impl ProviderData {
     pub fn load(config: &ProviderConfig) -> Result<Self, DataError> {
         let schema = Schema::read(&config.schema)?;
         let reader = TableReader::new(&schema).with_format(config.csv);
-        let (rows, report) = reader.read_file(&config.data)?;
+        let (rows, persons, report) = match &config.person {
+            Some(person) => {
+                let (rows, persons, report) = reader.read_persons(&config.data, person)?;
+                (rows, Some(Arc::from(persons)), report)
+            }
+            None => {
+                let (rows, report) = reader.read_file(&config.data)?;
+                (rows, None, report)
+            }
+        };
         for peer in &config.allowed {
             let known = |name: &str| schema.columns().iter().any(|c| c.name() == name);
             let mut columns = peer.columns.iter().flatten();
@@ -69,7 +79,8 @@ impl ProviderData {
             }
         }
         Ok(Self {
-            digest: digest(&rows),
+            digest: digest(&rows, persons.as_deref()),
+            persons,
             rows: Arc::new(rows),
             fingerprint: schema.fingerprint().to_string(),
             schema: Arc::new(schema),
@@ -80,6 +91,11 @@ impl ProviderData {
     /// The rows.
     pub fn dataset(&self) -> &Arc<Dataset> {
         &self.rows
+    }
+
+    /// Whose row each one is, by number, if that is known.
+    pub fn persons(&self) -> Option<&Arc<[u32]>> {
+        self.persons.as_ref()
     }
 
     /// How many rows there are.
@@ -118,11 +134,12 @@ impl ProviderData {
             widths: features.iter().map(|f| f.columns.len()).collect(),
             training_rows: rows - held_out,
             held_out: (holdout_permille > 0).then_some(held_out),
+            by_person: self.persons.is_some(),
         }
     }
 }
 
-fn digest(rows: &Dataset) -> String {
+fn digest(rows: &Dataset, persons: Option<&[u32]>) -> String {
     let mut hash = Sha256::new();
     for value in rows.values() {
         hash.update(value.to_le_bytes());
@@ -130,5 +147,51 @@ fn digest(rows: &Dataset) -> String {
     for label in rows.labels() {
         hash.update(label.to_le_bytes());
     }
+    for person in persons.into_iter().flatten() {
+        hash.update(person.to_le_bytes());
+    }
     hex(&hash.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn config(folder: &Path, person: &str) -> ProviderConfig {
+        let text = include_str!("../../tests/files/provider.toml");
+        let text = text.replacen("data_set", &format!("person = \"{person}\"\ndata_set"), 1);
+        std::fs::write(folder.join("provider.toml"), text).unwrap();
+        let schema = "format = 1\nname = \"w\"\nignore = [\"patient_id\", \"bed\"]\n[label]\n\
+            column = \"ill\"\nclasses = [\"no\", \"yes\"]\npositive = \"yes\"\n[[column]]\nname = \"age\"\n\
+            kind = \"numeric\"\nbounds = [0, 120]\n";
+        let mut config = ProviderConfig::load(&folder.join("provider.toml")).unwrap();
+        config.schema = folder.join("schema.toml");
+        config.data = folder.join("rows.csv");
+        config.allowed.clear();
+        std::fs::write(&config.schema, schema).unwrap();
+        let rows = "patient_id,bed,age,ill\nP7,1,30,no\nP9,,40,yes\nP7,2,50,no\n";
+        std::fs::write(&config.data, rows).unwrap();
+        config
+    }
+
+    #[test]
+    fn persons_are_known_or_the_data_are_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let by_person = ProviderData::load(&config(folder.path(), "patient_id")).unwrap();
+        assert_eq!(by_person.persons().unwrap()[..], [0, 1, 0]);
+        assert!(by_person.facts(0).by_person);
+        let by_row = ProviderData::load(&ProviderConfig {
+            person: None,
+            ..config(folder.path(), "patient_id")
+        });
+        let by_row = by_row.unwrap();
+        assert!(by_row.persons().is_none() && !by_row.facts(0).by_person);
+        // A job cannot go on when whose row it is has become another question.
+        assert_ne!(by_person.digest(), by_row.digest());
+        for (person, words) in [("nobody", "no such column"), ("bed", "no person is named")] {
+            let error = ProviderData::load(&config(folder.path(), person)).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+        }
+    }
 }

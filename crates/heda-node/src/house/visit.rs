@@ -320,6 +320,7 @@ impl House for Visit<'_> {
         let admission = Admission {
             data: Arc::clone(house.data.dataset()),
             schema: Arc::clone(house.data.schema()),
+            persons: house.data.persons().cloned(),
             row_seed: house.row_seed(key, &agreed.circle)?,
             minimum_batch: count(house.policy.limits.rows_per_batch_min),
             minimum_held_out: count(house.policy.limits.held_out_rows_min),

@@ -341,6 +341,7 @@ mod tests {
             held_out_grid: Vec::new(),
             held_out_labels: Vec::new(),
             private: None,
+            private_held_out: None,
         };
         let columns = Columns::new(&features, &[false, true]);
         let proposal = proposal();

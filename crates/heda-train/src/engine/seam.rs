@@ -100,6 +100,8 @@ pub(crate) struct ProviderRows {
     pub(crate) held_out_labels: Vec<u32>,
     /// Training rows as a private job uses them.
     pub(crate) private: Option<PrivateRows>,
+    /// Held-out rows as a private job uses them.
+    pub(crate) private_held_out: Option<PrivateRows>,
 }
 
 #[cfg(feature = "paper")]

@@ -172,7 +172,12 @@ impl Provider<'_> {
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        Admission { data, schema, .. }: &Admission,
+        Admission {
+            data,
+            schema,
+            persons,
+            ..
+        }: &Admission,
         order: &RowOrder,
         split: &Split,
     ) -> Result<ProviderRows, ServeError> {
@@ -186,7 +191,14 @@ impl Provider<'_> {
             held_out_grid: on_grid(held_out.values(), bits),
             held_out_labels: held_out.labels().to_vec(),
             private: match terms.proposal.privacy {
-                Some(_) => Some(private_rows(schema, &training)?),
+                Some(_) => {
+                    let persons = persons.as_deref();
+                    Some(private_rows(schema, &training, persons, &order.training)?)
+                }
+                None => None,
+            },
+            private_held_out: match terms.proposal.privacy {
+                Some(_) => Some(private_rows(schema, &held_out, None, &[])?),
                 None => None,
             },
             #[cfg(feature = "paper")]
@@ -294,6 +306,11 @@ impl Provider<'_> {
                     let positive = asked.evaluation(proposal, class)?;
                     channel.enter_phase("evaluate");
                     self.house.begin_evaluation(proposal.job, class)?;
+                    if let Some(plan) = plan {
+                        let counts = Bought::Counts { class };
+                        let cost = plan.cost_of_counts();
+                        self.house.pay(proposal.job, counts, cost)?;
+                    }
                     engine.count(channel, class, positive)?;
                     channel.enter_phase("train");
                 }
@@ -303,10 +320,24 @@ impl Provider<'_> {
     }
 }
 
-/// Rows in the two forms that a private job uses; whose class is learned does not matter to them.
-fn private_rows(schema: &Schema, training: &Dataset) -> Result<PrivateRows, ServeError> {
-    let rows = PrivateEncoding::new(schema).rows(training, 0);
-    rows.map_err(ServeError::defect)
+/// Rows in the two forms that a private job uses, with their places among all rows; whose class is
+/// learned does not matter to them.
+fn private_rows(
+    schema: &Schema,
+    rows: &Dataset,
+    persons: Option<&[u32]>,
+    places: &[usize],
+) -> Result<PrivateRows, ServeError> {
+    let encoding = PrivateEncoding::new(schema);
+    let encoded = match persons {
+        None => encoding.rows(rows, 0),
+        Some(persons) => {
+            let named = places.iter().filter_map(|place| persons.get(*place));
+            let named: Vec<u32> = named.copied().collect();
+            encoding.rows_of_persons(rows, 0, &named)
+        }
+    };
+    encoded.map_err(ServeError::defect)
 }
 
 /// The providers of the job as the proposal names them.
@@ -349,10 +380,17 @@ fn check_rows(
     // A few held-out rows are as telling as a small batch: their histogram, and the difference
     // between gradients with and without them.
     let held_out = order.held_out.len();
+    if proposal.privacy.is_some() && admission.persons.is_some() && held_out > 0 {
+        return Err(Unfit::HeldOutPersons.into());
+    }
     let minimum = admission.minimum_held_out.max(SMALLEST_BATCH);
     if proposal.holdout_permille > 0 && held_out < minimum {
         let (rows, least) = (held_out, minimum);
         return Err(Unfit::HeldOut { rows, least }.into());
+    }
+    if proposal.privacy.is_some() {
+        // Nothing is said about labels without noise, not even that they are all alike.
+        return Ok(());
     }
     let labels = admission.data.labels();
     for positive in &proposal.positives {

@@ -126,7 +126,11 @@ impl Running<'_> {
         enter_phase(engine, "evaluate");
         for (class, fit) in fits.iter_mut().enumerate() {
             if state.histograms.len() == class {
-                let mut beta = fit.beta.clone();
+                // The rows of a private job are in its own coordinates.
+                let mut beta = match self.spec.privacy {
+                    Some(_) => state.optimisers[class].beta().to_vec(),
+                    None => fit.beta.clone(),
+                };
                 beta[0] -= self.spec.loss.loss().threshold();
                 let histogram = engine.histogram(class as u32, &beta)?;
                 counted.push(histogram.confusion().rows());

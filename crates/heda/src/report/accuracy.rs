@@ -86,10 +86,17 @@ fn measures(summary: &Summary, confusion: &Confusion) -> Markup {
         tp + confusion.false_negatives,
         tn + confusion.false_positives,
     );
+    let noisy = summary.private.as_ref().and_then(|p| p.counts_deviation);
+    // With noise the whole is known for all rows only.
+    let sure = |part: u64, whole: u64| match noisy {
+        None => interval(part, whole, 0.0),
+        Some(_) if whole == positives + negatives => summary.accuracy_interval,
+        Some(_) => None,
+    };
     let row = |name: String, part: u64, whole: u64| {
         let share = (whole > 0).then(|| percent(part as f64 / whole as f64));
-        let sure = interval(part, whole)
-            .map(|[low, high]| format!("{} to {}", percent(low), percent(high)));
+        let sure =
+            sure(part, whole).map(|[low, high]| format!("{} to {}", percent(low), percent(high)));
         vec![
             name,
             share.unwrap_or("–".into()),
@@ -110,7 +117,15 @@ fn measures(summary: &Summary, confusion: &Confusion) -> Markup {
 }
 
 fn words(summary: &Summary) -> Markup {
+    let noisy = summary.private.as_ref().and_then(|p| p.counts_deviation);
     html! {
+        @if let Some(deviation) = noisy {
+            p {
+                "The counts carry noise of deviation " (format!("{deviation:.1}")) " each, and were then \
+                 made to fit the number of rows. The interval of all right predictions accounts for \
+                 it; the other shares are as uncertain or more."
+            }
+        }
         @if !summary.by_class.is_empty() {
             p {
                 "Each class is told from the rest by a model of its own, and rows are counted for \

@@ -55,24 +55,28 @@ impl Summary {
                 "{:<36}epsilon {}, delta {:e}, for every row and all that was revealed",
                 "guaranteed", promise.epsilon, promise.delta
             ));
-            let share = percent(promise.accuracy_in_clear);
-            lines.push(format!(
-                "{:<36}{share:>9}, counted in clear on rows set aside",
-                "accuracy of the private model"
-            ));
+            if promise.accuracy_in_clear.is_some() {
+                let share = percent(promise.accuracy_in_clear);
+                lines.push(format!(
+                    "{:<36}{share:>9}, counted in clear on the same rows",
+                    "accuracy of the private model"
+                ));
+            }
         }
         let heading = "accuracy on held-out rows";
-        match self.private.is_some() {
-            true => {}
-            false => match self.by_class.is_empty() {
-                true => {
-                    let sure = self.accuracy_interval.map_or(String::new(), |[low, high]| {
-                        format!(" (95 %: {:.1} to {:.1} %)", 100.0 * low, 100.0 * high)
-                    });
-                    lines.push(format!("{heading:<36}{:>9}{sure}", percent(self.accuracy)));
-                }
-                false => lines.push(heading.to_owned()),
-            },
+        let noisy = self.private.as_ref().and_then(|p| p.counts_deviation);
+        match self.by_class.is_empty() {
+            // Nothing was held out.
+            true if self.private.is_some() && noisy.is_none() => {}
+            true => {
+                let noise = noisy.map_or("", |_| ", noise of the counts included");
+                let sure = self.accuracy_interval.map_or(String::new(), |[low, high]| {
+                    let (low, high) = (100.0 * low, 100.0 * high);
+                    format!(" (95 %: {low:.1} to {high:.1} %{noise})")
+                });
+                lines.push(format!("{heading:<36}{:>9}{sure}", percent(self.accuracy)));
+            }
+            false => lines.push(heading.to_owned()),
         }
         for result in &self.by_class {
             let name = format!("  {} against the rest", result.class);

@@ -140,6 +140,9 @@ impl Policy {
         let planned = facts.plan(privacy).map(|_| ());
         let sound = planned.and(fits.map_err(PlanError::from));
         reasons.extend(sound.err().map(Reason::Plan));
+        if facts.by_person && facts.held_out.is_some() {
+            reasons.push(Reason::HeldOutPersons);
+        }
         let asked = privacy.counts_on(request.co_providers.len() + 1).into();
         let most = self.trusted_most(request);
         if asked > most {

@@ -121,6 +121,12 @@ pub enum Reason {
          `privacy_delta`"
     )]
     NoPrivateBudget,
+    /// A person may be among the training rows and among the held-out ones.
+    #[error(
+        "this provider protects persons and not rows, and a person may be trained on and held out: \
+         put `held_out = 0`"
+    )]
+    HeldOutPersons,
     /// There is no plan, or none for so few rows.
     #[error("{0}")]
     Plan(PlanError),

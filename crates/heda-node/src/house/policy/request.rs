@@ -23,6 +23,8 @@ pub struct DataFacts {
     pub training_rows: u64,
     /// Rows that are held out, if a share of them is to be.
     pub held_out: Option<u64>,
+    /// Whether persons, and not rows, are what private jobs protect.
+    pub by_person: bool,
 }
 
 /// Which features are published, as far as it is known.

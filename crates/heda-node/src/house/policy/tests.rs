@@ -29,6 +29,7 @@ fn facts() -> DataFacts {
         widths: vec![1, 4, 1],
         training_rows: 500,
         held_out: Some(100),
+        by_person: false,
     }
 }
 

@@ -12,7 +12,7 @@
 use super::shape::{Shape, TreeNumbers, blocks};
 use super::user::{UserAhead, UserAsked, UserChosen, UserSession, UserSum, whole_sums};
 use super::{
-    AHEAD_BLOCKS, count_shape, encoding, evaluate, lanes, next_batch, tag, training_shape,
+    AHEAD_BLOCKS, count_noise, count_shape, encoding, evaluate, next_batch, tag, training_shape,
 };
 use crate::engine::{GradientAsk, Impossible, Joined, Part, Terms, UserEngine};
 use crate::error::{Defect, JobError};
@@ -69,6 +69,8 @@ pub(in super::super) struct ResidentUser {
     private: bool,
     /// By what the coefficients of the last gradient were multiplied.
     shrunk: f64,
+    /// Deviation of the noise in each count of held-out rows, if there is any.
+    count_noise: Option<f64>,
 }
 
 /// What all providers are asked in one iteration.
@@ -141,6 +143,9 @@ impl ResidentUser {
             iterations: terms.gradients().map_err(Impossible::job)?,
             private: terms.proposal.privacy.is_some(),
             shrunk: 1.0,
+            count_noise: count_noise(terms)
+                .map_err(Impossible::job)?
+                .map(|noise| noise.deviation()),
         })
     }
 }
@@ -400,21 +405,31 @@ impl UserEngine for ResidentUser {
     /// which place of a table was read. The job looks at them when the conversation is over.
     fn histogram(&mut self, class: u32, beta: &[f64]) -> Result<Histogram, JobError> {
         let shape = &self.count_shape;
+        let mut beta = Zeroizing::new(beta.to_vec());
+        if self.private {
+            beta.insert(0, 0.0);
+        }
         let weights =
-            Weights::new(beta, &self.encoding, shape.resolution).map_err(Defect::Coefficients)?;
+            Weights::new(&beta, &self.encoding, shape.resolution).map_err(Defect::Coefficients)?;
         let parts = ask_all(&mut self.remotes, |remote| {
             remote.count(shape, &weights, class)
         })?;
-        let modulus = !(u64::MAX << shape.row_bits);
+        let unused = u64::BITS - shape.row_bits;
         let sum = |place: usize| {
             let all = parts.iter().map(|part| part[place]);
-            all.fold(0u64, u64::wrapping_add) & modulus
+            let sum = all.fold(0u64, u64::wrapping_add) << unused;
+            match self.count_noise {
+                None => (sum >> unused) as i64,
+                Some(_) => sum as i64 >> unused,
+            }
         };
-        Ok(Histogram {
-            decision: lanes::LANES / 2,
-            negatives: (0..lanes::LANES).map(sum).collect(),
-            positives: (lanes::LANES..2 * lanes::LANES).map(sum).collect(),
-        })
+        let rows = self.remotes.iter().map(|remote| remote.part.held_out);
+        let counts: Vec<i64> = (0..shape.counts()).map(sum).collect();
+        Ok(Histogram::of_counts(
+            &counts,
+            rows.sum::<usize>() as u64,
+            self.count_noise,
+        ))
     }
 
     fn channels(&mut self) -> Vec<&mut Channel> {

@@ -10,9 +10,7 @@
 //!
 //! Whatever U chooses, every row adds at most a one in one place of the counts.
 
-use super::lanes::{
-    FIRST_BITS, LANE_BITS, LANES, SECOND_BITS, first_digit, lane_table, second_digit,
-};
+use super::lanes::{FIRST_BITS, LANE_BITS, SECOND_BITS, first_digit, lane_table, second_digit};
 use super::provider::ProviderReady;
 use super::rows::Batch;
 use super::shape::Shape;
@@ -32,8 +30,6 @@ use zeroize::Zeroizing;
 
 /// Entries of the last table.
 const ENTRIES: usize = 1 << LANE_BITS;
-/// Counts: lanes of rows of the other class, then of the positive class.
-const COUNTS: usize = 2 * LANES;
 /// Index bits of both tables.
 const INDEX_BITS: u32 = FIRST_BITS + 1;
 
@@ -46,13 +42,13 @@ struct Lengths {
 
 impl Lengths {
     fn new(shape: &Shape, rows: usize) -> Self {
-        let width = shape.row_bits;
+        let (width, counts) = (shape.row_bits, shape.counts());
         Self {
             borrows: packed_bytes(rows << SECOND_BITS, 1),
             lanes: packed_bytes(rows << INDEX_BITS, LANE_BITS),
             payload: [
-                packed_bytes(rows * ENTRIES * COUNTS, width),
-                packed_bytes(COUNTS, width),
+                packed_bytes(rows * ENTRIES * counts, width),
+                packed_bytes(counts, width),
             ],
         }
     }
@@ -140,7 +136,7 @@ impl ProviderBorrowed {
         let rows = self.masks.len();
         let corrections = IndexCorrections::from_bytes(shape.field, rows, question)?;
         let hides = hides(rows, ENTRIES as u8 - 1, rng);
-        let table = lane_table(shape.resolution);
+        let table = lane_table(shape.resolution, shape.edges);
         let entry = |row: usize, place: usize| {
             let (digit, hidden) = ((place >> 1) as u8, (place & 1) as u8);
             let borrow = hidden ^ self.hides[row];
@@ -170,7 +166,8 @@ impl ProviderLaned {
         let width = shape.row_bits;
         let lengths = Lengths::new(shape, rows);
         let mut writer = BitWriter::with_capacity(lengths.payload[0]);
-        let mut owed = Zeroizing::new(vec![0u64; COUNTS]);
+        let (lanes, counts) = (shape.lanes(), shape.counts());
+        let mut owed = Zeroizing::new(vec![0u64; counts]);
         let mut keys: Zeroizing<Vec<[[u8; 16]; 2]>> = Zeroizing::new(vec![[[0; 16]; 2]; levels]);
         self.payload.pads(&corrections, 16, |number, zero, one| {
             let (row, level) = (number / levels, number % levels);
@@ -179,18 +176,18 @@ impl ProviderLaned {
             if level + 1 < levels {
                 return;
             }
-            let mut masks = Zeroizing::new([0u64; COUNTS]);
+            let mut masks = Zeroizing::new(vec![0u64; counts]);
             for (mask, owed) in masks.iter_mut().zip(owed.iter_mut()) {
                 *mask = rng.next_u64();
                 *owed = owed.wrapping_sub(*mask);
             }
-            let class = usize::from(batch.is_positive(row)) * LANES;
+            let class = usize::from(batch.is_positive(row)) * lanes;
             for entry in 0..ENTRIES {
                 let key = |level: usize| &keys[level][entry >> level & 1][..];
                 let mut pad = entry_stream([key(0), key(1), key(2), key(3)], entry);
                 let lane = entry ^ usize::from(self.hides[row]);
                 for (place, mask) in masks.iter().enumerate() {
-                    let hit = u64::from(lane < LANES && place == class + lane);
+                    let hit = u64::from(lane < lanes && place == class + lane);
                     let word = mask.wrapping_add(hit).wrapping_sub(pad.next_u64());
                     writer.push(word, width);
                 }
@@ -309,7 +306,7 @@ impl UserCounting {
         let [vectors, owed] = parts("the counts", message, Lengths::new(shape, rows).payload)?;
         let width = shape.row_bits;
         let mut reader = BitReader::new(vectors);
-        let mut counts = vec![0u64; COUNTS];
+        let mut counts = vec![0u64; shape.counts()];
         let mut keys = Zeroizing::new([[0u8; 16]; LANE_BITS as usize]);
         self.chosen.pads(16, |number, pad| {
             let (row, level) = (number / levels, number % levels);
@@ -319,7 +316,7 @@ impl UserCounting {
             }
             let own = self.lanes[row];
             let mut stream = entry_stream(keys.each_ref().map(|key| &key[..]), own.into());
-            let mut words = [0u64; COUNTS];
+            let mut words = vec![0u64; counts.len()];
             for entry in 0..ENTRIES as u16 {
                 let wanted = entry.ct_eq(&own);
                 for word in &mut words {
@@ -337,3 +334,6 @@ impl UserCounting {
         Ok(counts)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,6 @@
 //! below. With a = z + r, the first digit of z is a₁ − r₁ − [a₂ < r₂], up to what lies below fifteen
 //! bits: a sign is wrong only for a score within Z·2^−14 of zero.
 
-use crate::histogram::EDGES;
 use heda_learn::resident::Resolution;
 
 /// Bits of the first digit.
@@ -13,8 +12,6 @@ pub(super) const FIRST_BITS: u32 = 7;
 pub(super) const SECOND_BITS: u32 = 8;
 /// Bits of the number of a lane.
 pub(super) const LANE_BITS: u32 = 4;
-/// Ranges of z.
-pub(super) const LANES: usize = EDGES.len() + 1;
 
 /// The first digit of a share.
 pub(super) fn first_digit(resolution: Resolution, share: u32) -> u8 {
@@ -28,29 +25,32 @@ pub(super) fn second_digit(resolution: Resolution, share: u32) -> u8 {
 }
 
 /// The lane of every first digit of a score.
-pub(super) fn lane_table(resolution: Resolution) -> [u16; 1 << FIRST_BITS] {
+pub(super) fn lane_table(resolution: Resolution, edges: &[f64]) -> [u16; 1 << FIRST_BITS] {
     let step = 2.0 * resolution.bound() / f64::from(1u32 << FIRST_BITS);
     std::array::from_fn(|digit| {
         let signed = ((digit as i32) << (32 - FIRST_BITS)) >> (32 - FIRST_BITS);
         let least = f64::from(signed) * step;
-        EDGES.iter().filter(|edge| **edge <= least).count() as u16
+        edges.iter().filter(|edge| **edge <= least).count() as u16
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::histogram::{EDGES, PRIVATE_EDGES};
 
     #[test]
     fn lanes_rise_with_the_score_and_change_at_zero() {
         let resolution = Resolution::new(10, 4, 8, 4, 4).unwrap();
-        let lanes = lane_table(resolution);
-        assert_eq!(lanes[0] as usize, LANES / 2);
-        assert_eq!(lanes[64], 0);
-        let signed = (64..128).chain(0..64);
-        let all: Vec<u16> = signed.map(|digit| lanes[digit]).collect();
-        assert!(all.is_sorted());
-        assert!(all[63] < all[64], "the decision is at zero");
+        for edges in [&EDGES[..], &PRIVATE_EDGES] {
+            let lanes = lane_table(resolution, edges);
+            assert_eq!(lanes[0] as usize, edges.len().div_ceil(2));
+            assert_eq!(lanes[64], 0);
+            let signed = (64..128).chain(0..64);
+            let all: Vec<u16> = signed.map(|digit| lanes[digit]).collect();
+            assert!(all.is_sorted());
+            assert!(all[63] < all[64], "the decision is at zero");
+        }
     }
 
     #[test]

@@ -50,6 +50,7 @@ use super::{
     UserEngine,
 };
 use crate::error::{JobError, PeerProblem, ServeError};
+use crate::histogram::PRIVATE_EDGES;
 use crate::parallel::RemoteError;
 use heda_blocks::channel::Channel;
 use heda_crypto::bits::MOST_BITS;
@@ -79,6 +80,8 @@ const COUNT_DIGITS: u32 = 4;
 const COUNT_FIELD_BITS: u32 = 8;
 /// Counts of held-out rows.
 const COUNT_BITS: u32 = 20;
+/// The same with noise.
+const NOISY_COUNT_BITS: u32 = 32;
 /// Rows of one provider in a batch; a batch is cut into blocks.
 const ROW_LIMIT: usize = 1 << 24;
 /// Held-out rows of all providers.
@@ -116,6 +119,9 @@ enum Unable {
     /// No noise keeps the promise.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// Counts that no word holds.
+    #[error("the counts of held-out rows would carry too much noise; give a larger epsilon")]
+    NoisyCounts,
     /// A derivative of both signs needs more than one bit.
     #[error("code_bits is 1, which only losses of one sign can have; use at least 2 with {loss}")]
     OneBit {
@@ -207,10 +213,14 @@ struct Noise {
 }
 
 impl Noise {
+    /// Of the noise of all providers together.
+    fn deviation(&self) -> f64 {
+        (self.share.get() as f64 * self.providers as f64).sqrt()
+    }
+
     /// Bits of the noise of all providers together, but for a chance below 2^-180 a number.
     fn bits(&self) -> u32 {
-        let deviation = (self.share.get() as f64 * self.providers as f64).sqrt();
-        (16.0 * deviation).log2().ceil() as u32
+        (16.0 * self.deviation()).log2().ceil() as u32
     }
 
     fn draw(&self, count: usize, rng: &mut impl CryptoRng) -> Zeroizing<Vec<u64>> {
@@ -224,11 +234,25 @@ fn noise(terms: &Terms<'_>) -> Result<Option<Noise>, PlanError> {
         return Ok(None);
     };
     let providers = terms.proposal.identities.len();
-    let share = privacy.share(&plan, providers);
+    let share = privacy.share(plan.variance(), providers);
     Ok(Some(Noise {
         share,
         providers: providers as u64,
         digest: format!("{share} {} {}", plan.variance(), plan.gradients()),
+    }))
+}
+
+/// The noise of a private job's counts.
+fn count_noise(terms: &Terms<'_>) -> Result<Option<Noise>, PlanError> {
+    let (Some(privacy), Some(plan)) = (&terms.proposal.privacy, terms.plan()?) else {
+        return Ok(None);
+    };
+    let providers = terms.proposal.identities.len();
+    let share = privacy.share(plan.counts_variance(), providers);
+    Ok(Some(Noise {
+        share,
+        providers: providers as u64,
+        digest: format!("{share} {}", plan.counts_variance()),
     }))
 }
 
@@ -244,11 +268,21 @@ fn count_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> 
     )?;
     let field = FieldBits::new(COUNT_FIELD_BITS)?;
     let hidden = (0..encoding.width()).collect();
-    Ok(Shape {
+    let shape = Shape {
         row_bits: COUNT_BITS,
         tables: 2,
         ..Shape::new(encoding, resolution, hidden, field)
-    })
+    };
+    match count_noise(terms)? {
+        None => Ok(shape),
+        // One bit for the sign, one for the counts.
+        Some(noise) if noise.bits() + 2 > NOISY_COUNT_BITS => Err(Unable::NoisyCounts),
+        Some(_) => Ok(Shape {
+            row_bits: NOISY_COUNT_BITS,
+            edges: &PRIVATE_EDGES,
+            ..shape
+        }),
+    }
 }
 
 /// Bytes of all messages of one gradient over so many rows of one provider, if these features, whose

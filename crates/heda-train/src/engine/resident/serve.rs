@@ -5,7 +5,7 @@ use super::evaluate;
 use super::provider::{ProviderAnswered, ProviderReady, ProviderSession, ProviderSum};
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers, blocks};
-use super::{AHEAD_BLOCKS, Noise, count_shape, encoding, noise, tag, training_shape};
+use super::{AHEAD_BLOCKS, Noise, count_noise, count_shape, encoding, noise, tag, training_shape};
 use crate::engine::{GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError};
 use heda_blocks::channel::Channel;
@@ -36,6 +36,7 @@ pub(in super::super) struct ResidentProvider {
     /// Gradients of the whole job.
     iterations: u32,
     noise: Option<Noise>,
+    count_noise: Option<Noise>,
     randomness: Randomness,
     /// Made ahead: the first blocks of the batch that comes next if nothing changes.
     ready: Option<(Batch, VecDeque<ProviderReady>)>,
@@ -92,11 +93,15 @@ impl ResidentProvider {
                 Some(private) => Rows::of_private(&encoding, &private, rows.labels),
                 None => own_rows(rows.grid, rows.labels),
             },
-            held_out: own_rows(rows.held_out_grid, rows.held_out_labels),
+            held_out: match rows.private_held_out {
+                Some(private) => Rows::of_private(&encoding, &private, rows.held_out_labels),
+                None => own_rows(rows.held_out_grid, rows.held_out_labels),
+            },
             shape,
             count_shape,
             iterations: terms.gradients().map_err(ServeError::defect)?,
             noise: noise(terms).map_err(ServeError::defect)?,
+            count_noise: count_noise(terms).map_err(ServeError::defect)?,
             randomness: randomness.clone(),
             ready: None,
         })
@@ -260,9 +265,20 @@ impl ProviderEngine for ResidentProvider {
         // E4
         let choices = channel.receive(tag::CHOICES, shape.choice_bytes(rows))?;
         let (mut payload, mut owed) = laned.count(shape, batch, &choices, &mut rng)?;
+        let mut purpose = COUNTS_MASK.to_owned();
+        if let Some(noise) = &self.count_noise {
+            let mut rng = self
+                .randomness
+                .fork("resident noise of counts", class.into())?;
+            let noise_drawn = noise.draw(owed.len(), &mut rng);
+            for (owed, noise) in owed.iter_mut().zip(noise_drawn.iter()) {
+                *owed = owed.wrapping_add(*noise);
+            }
+            purpose.push_str(&noise.digest);
+        }
         let masks = self
             .masks
-            .stream(COUNTS_MASK, class.into(), owed.len())
+            .stream(&purpose, class.into(), owed.len())
             .map_err(ServeError::defect)?;
         for (owed, mask) in owed.iter_mut().zip(masks.iter()) {
             *owed = owed.wrapping_add(*mask);

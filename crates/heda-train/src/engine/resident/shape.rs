@@ -2,6 +2,7 @@
 //! lengths of messages. Nothing here depends on a row or on a coefficient.
 
 use super::StepError;
+use crate::histogram::EDGES;
 use heda_crypto::bits::packed_bytes;
 use heda_crypto::transfer::{
     BitCorrections, BitRequest, FieldBits, IndexCorrections, IndexRequest, TreeOffers,
@@ -33,6 +34,8 @@ pub(super) struct Shape {
     pub(super) tables: usize,
     /// The field of the session's transfers: indices must fit.
     pub(super) field: FieldBits,
+    /// Edges between the ranges of scores that held-out rows are counted by.
+    pub(super) edges: &'static [f64],
 }
 
 /// One digit of one hidden column: a tree.
@@ -74,7 +77,18 @@ impl Shape {
             row_bits: 0,
             tables: 1,
             field,
+            edges: &EDGES,
         }
+    }
+
+    /// Ranges of scores that held-out rows are counted by.
+    pub(super) fn lanes(&self) -> usize {
+        self.edges.len() + 1
+    }
+
+    /// Counts of held-out rows: lanes of rows of the other class, then of the positive class.
+    pub(super) fn counts(&self) -> usize {
+        2 * self.lanes()
     }
 
     /// All trees of a gradient, digits of a column together.
