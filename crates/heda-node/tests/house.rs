@@ -111,8 +111,8 @@ impl House {
 
     /// Numbers that data users have learned in all.
     fn learned(&self) -> u64 {
-        let status = self.ledger().status(DATA_SET).unwrap();
-        status.disclosed.iter().map(|user| user.numbers).sum()
+        let users = self.ledger().status(DATA_SET).unwrap().disclosed;
+        users.iter().map(|user| user.numbers).sum()
     }
 
     /// A proposal that this house accepts: nothing is scored.
@@ -437,24 +437,20 @@ fn what_left_is_counted_before_and_after_an_interruption() {
     let daemon = house.serve();
     let user = User::new(house.users[0].clone());
     let spec = spec(1, &["clump_thickness", "bare_nuclei"]);
-    let mut keeping = Keeping {
-        stop_after: 2,
-        kept: None,
-    };
+    let (stop_after, kept) = (2, None);
+    let mut keeping = Keeping { stop_after, kept };
     let stopped = train(&user, &daemon, &spec, &mut keeping, None).unwrap_err();
     assert!(matches!(stopped, JobError::Interrupted), "{stopped}");
-    let counts = || {
-        let job = &house.jobs()[0];
-        (job.iterations, job.evaluations, job.state.clone())
-    };
+    let job = || house.jobs().swap_remove(0);
+    let counts = || (job().iterations, job().evaluations, job().state);
     assert_eq!(counts(), (2, 0, "open".into()));
-    // Sums of the two columns and of their squares, and two gradients of three numbers.
-    assert_eq!((house.jobs()[0].rankings, house.learned()), (1, 4 + 2 * 3));
+    // Sums of two columns and of their squares, two gradients of three numbers.
+    assert_eq!((job().rankings, house.learned()), (1, 4 + 2 * 3));
     keeping.stop_after = u32::MAX;
     let resume = keeping.kept.clone();
     train(&user, &daemon, &spec, &mut keeping, resume).unwrap();
     assert_eq!(counts(), (4, 1, "finished".into()));
-    assert_eq!(house.jobs()[0].rankings, 1, "sums are asked for once");
+    assert_eq!(job().rankings, 1);
     // A data user that lost its result may have it evaluated again, but not for ever; and a
     // finished job is not trained again.
     let kept = keeping.kept.clone();
