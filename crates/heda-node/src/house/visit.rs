@@ -5,7 +5,7 @@ use crate::house::ledger::{
     EvaluationLimits, IterationLimits, JobKey, JobTerms, Kind, Leaving, LedgerError, Purchase,
     RankingLimits, Reservation,
 };
-use crate::house::policy::{JobRequest, Published};
+use crate::house::policy::{Grant, JobRequest, Published};
 use crate::house::{JobRefusal, TrainingHouse};
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::trust::PeerIdentity;
