@@ -91,6 +91,10 @@ targets! {
         "heda-node anchor::newest",
         "heda-node open::open_file",
     ];
+    key_exchange => node::key_exchange, [
+        "heda-node Hybrid::start_and_complete",
+        "heda-node Started::complete",
+    ];
     ledger => node::ledger, [
         "heda-node LedgerReader::open",
         "heda-node report::budget",
@@ -122,6 +126,7 @@ targets! {
         "heda-learn infer::propose",
         "heda-learn table::open",
     ];
+    persons => text::persons, ["heda-learn TableReader::read_persons"];
     provider_file => node::provider_file, [
         "heda-node ProviderConfig::load",
     ];

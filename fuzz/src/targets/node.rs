@@ -148,6 +148,27 @@ fn charge() -> Charge {
     Charge::new(Mechanism::Laplace, vec![column]).expect("one column")
 }
 
+/// The shares of the key exchange of TLS, as a server and as a client get them from a stranger.
+pub(super) fn key_exchange() -> Target {
+    let group = || heda_node::identity::key_exchange::provider().kx_groups[0];
+    let client = group().start().expect("there is randomness");
+    let answer = group().start_and_complete(client.pub_key());
+    let answer = answer.expect("our own share is one").pub_key;
+    let seeds = vec![client.pub_key().to_vec(), answer];
+    let target = Target::new(seeds, move |input| {
+        let started = group().start().expect("there is randomness");
+        let completed = started.complete(input).is_ok();
+        let served = group().start_and_complete(input).is_ok();
+        // Both lengths are different, so nothing is a share of both kinds.
+        assert!(!(completed && served));
+        match completed || served {
+            true => Verdict::Accepted,
+            false => Verdict::Rejected,
+        }
+    });
+    target.short_run(300)
+}
+
 /// What a release cost, as it stands in the ledger and in a message to the data user.
 pub(super) fn charge_json() -> Target {
     let seed = serde_json::to_vec(&charge()).expect("a charge is JSON");

@@ -85,6 +85,21 @@ pub(super) fn csv() -> Target {
     })
 }
 
+/// A CSV file in which a column says whose row it is: a number for every row.
+pub(super) fn persons() -> Target {
+    let schema = patients();
+    let file = InFile::named("rows.csv");
+    let seed = b"age,code,ward,class,patient\n20,red,a,no,x\n60,blue,c,yes,y\n30,red,b,no,x\n";
+    Target::new(vec![seed.to_vec()], move |input| {
+        let reader = TableReader::new(&schema).with_limits(LIMITS);
+        let read = reader.read_persons(file.put(input), "patient");
+        if let Ok((data, persons, _)) = &read {
+            assert_eq!(data.rows(), persons.len());
+        }
+        Verdict::from(read)
+    })
+}
+
 /// A proposal for a schema; what comes out is one.
 pub(super) fn csv_proposal() -> Target {
     Target::new(Vec::new(), |input| {

@@ -196,10 +196,10 @@ impl<'a> Visit<'a> {
         };
         let gradients = left.saturating_mul(agreed.grant.gradient);
         let numbers = gradients.saturating_add(counts);
-        let scores = agreed.summed_scores.then_some((Kind::Scores, 0));
-        let sums = agreed.standardise.then_some((Kind::Sums, 0));
+        let before = agreed.summed_scores || agreed.standardise;
+        let scores = before.then_some((Kind::Scores, 0));
         let release = agreed.request.epsilon.map(|_| (Kind::Release, 0));
-        let parts = [Some((Kind::Training, numbers)), scores, sums, release];
+        let parts = [Some((Kind::Training, numbers)), scores, release];
         for (kind, numbers) in parts.into_iter().flatten() {
             let leaving = agreed.leaving(house, kind, numbers);
             house.ledger.foresee(&agreed.key, data_set, &leaving)?;
@@ -380,7 +380,7 @@ impl House for Visit<'_> {
 
     fn begin_sums(&self, _job: JobId, numbers: u64) -> Result<(), Refusal> {
         let agreed = self.agreed()?;
-        let sums = agreed.leaving(self.house, Kind::Sums, numbers);
+        let sums = agreed.leaving(self.house, Kind::Scores, numbers);
         self.count_before_training(&agreed.key, Some(&sums))
     }
 

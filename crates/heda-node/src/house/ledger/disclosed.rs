@@ -15,10 +15,8 @@ use std::collections::BTreeSet;
 /// What leaves. Sums of different kinds cannot be subtracted from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Scores of the features.
+    /// Scores of the features, and sums of columns: what leaves before training.
     Scores,
-    /// Sums of columns and of their squares.
-    Sums,
     /// Published columns: no sum, but in an order of rows that depends on who takes part.
     Release,
     /// Gradients, and counts of held-out rows.
@@ -29,7 +27,6 @@ impl Kind {
     fn name(self) -> &'static str {
         match self {
             Self::Scores => "scores",
-            Self::Sums => "sums",
             Self::Release => "release",
             Self::Training => "training",
         }

@@ -36,6 +36,7 @@ mod rows;
 mod scores;
 mod serve;
 mod shape;
+mod step;
 mod symbols;
 #[cfg(test)]
 mod tests;
@@ -49,9 +50,8 @@ use super::{
     Implementation, Impossible, Joined, Limits, Part, ProviderEngine, ProviderRows, Terms,
     UserEngine,
 };
-use crate::error::{JobError, PeerProblem, ServeError};
+use crate::error::{JobError, ServeError};
 use crate::histogram::PRIVATE_EDGES;
-use crate::parallel::RemoteError;
 use heda_blocks::channel::Channel;
 use heda_crypto::bits::MOST_BITS;
 use heda_crypto::masking::Masks;
@@ -68,6 +68,7 @@ use heda_learn::resident::{
 use heda_learn::scaling::Scaling;
 use rand_core::CryptoRng;
 use shape::Shape;
+use step::{StepError, exactly, parts};
 use zeroize::Zeroizing;
 
 /// The engine.
@@ -423,84 +424,5 @@ impl Implementation for Resident {
         Ok(Box::new(serve::ResidentProvider::set_up(
             channel, terms, rows, masks, randomness,
         )?))
-    }
-}
-
-/// Why a step failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-enum StepError {
-    /// A message of another length than the public numbers give it.
-    #[error("{what} has {got} bytes where {expected} are due")]
-    Length {
-        /// Which message.
-        what: &'static str,
-        /// What arrived.
-        got: usize,
-        /// What is due.
-        expected: usize,
-    },
-    /// The peer's request failed its check, or a message does not belong here.
-    #[error(transparent)]
-    Transfer(#[from] TransferError),
-}
-
-/// A message as it arrived, if it has the length that it must have.
-fn exactly<'a>(
-    what: &'static str,
-    message: &'a [u8],
-    expected: usize,
-) -> Result<&'a [u8], StepError> {
-    match message.len() {
-        got if got == expected => Ok(message),
-        got => Err(StepError::Length {
-            what,
-            got,
-            expected,
-        }),
-    }
-}
-
-/// A message that is made of parts with known lengths.
-fn parts<'a, const N: usize>(
-    what: &'static str,
-    message: &'a [u8],
-    lengths: [usize; N],
-) -> Result<[&'a [u8]; N], StepError> {
-    let mut rest = exactly(what, message, lengths.iter().sum())?;
-    Ok(lengths.map(|length| {
-        let (part, after) = rest.split_at(length);
-        rest = after;
-        part
-    }))
-}
-
-/// The peer's message is at fault: our own calls have the lengths that they need.
-impl From<StepError> for PeerProblem {
-    fn from(error: StepError) -> Self {
-        Self::message("transfers", error)
-    }
-}
-
-impl From<StepError> for RemoteError {
-    fn from(error: StepError) -> Self {
-        Self::Peer(error.into())
-    }
-}
-
-impl From<StepError> for ServeError {
-    fn from(error: StepError) -> Self {
-        Self::Peer(error.into())
-    }
-}
-
-impl From<TransferError> for RemoteError {
-    fn from(error: TransferError) -> Self {
-        StepError::from(error).into()
-    }
-}
-
-impl From<TransferError> for ServeError {
-    fn from(error: TransferError) -> Self {
-        StepError::from(error).into()
     }
 }

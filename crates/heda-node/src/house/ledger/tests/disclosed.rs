@@ -98,7 +98,7 @@ fn a_job_keeps_its_providers_once_something_has_left() {
     let bench = Bench::new();
     let ledger = bench.with_job("a");
     let (all, fewer) = (circle(&["a", "b", "c", "d"]), circle(&["a", "b"]));
-    for kind in [Kind::Scores, Kind::Sums, Kind::Release, Kind::Training] {
+    for kind in [Kind::Scores, Kind::Release, Kind::Training] {
         ledger
             .disclose(&key("a"), "ward", &leaving(kind, &all))
             .unwrap();
