@@ -473,7 +473,7 @@ fn what_left_is_counted_before_and_after_an_interruption() {
 
 #[test]
 fn a_clock_moved_back_does_not_give_the_day_again() {
-    let house = House::new("iterations_per_day = 6");
+    let house = House::new("iterations_per_day = 8");
     let daemon = house.serve();
     let user = User::new(house.users[0].clone());
     let encrypt = ["clump_thickness", "bare_nuclei"];
@@ -485,15 +485,15 @@ fn a_clock_moved_back_does_not_give_the_day_again() {
     };
     let refused = train(&user, &daemon, &spec(2, &encrypt), &mut keeping, None).unwrap_err();
     assert!(
-        refused.to_string().contains("had 6 iterations today"),
+        refused.to_string().contains("had 8 iterations today"),
         "{refused}"
     );
     let jobs = house.jobs();
     let left: u64 = jobs
         .iter()
-        .map(|job| job.iterations + job.evaluations)
+        .map(|job| job.iterations + job.evaluations + job.rankings)
         .sum();
-    assert_eq!(left, 6);
+    assert_eq!(left, 8);
     house.clock.set(Timestamp(now().0 + 86_400));
     train(&user, &daemon, &spec(2, &encrypt), &mut Quiet, keeping.kept).unwrap();
 }
