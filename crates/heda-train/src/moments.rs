@@ -10,8 +10,8 @@
 //! roughly, because it puts its rows on the grid by them. A schema that states `typical` for all numbers
 //! takes the place of the sums; then nothing is read from data.
 //!
-//! Messages (between J5 and J6): 1. data user → provider: [`Scale::Ask`]. 2. provider → data user:
-//! 6 bytes a sum. 3. data user → provider: [`Scale::Told`]. Without sums only the last one; a job
+//! Messages (between J5 and J6): 1. data user → provider: `Scale::Ask`. 2. provider → data user:
+//! 6 bytes a sum. 3. data user → provider: `Scale::Told`. Without sums only the last one; a job
 //! that is resumed never asks again, for with other providers the difference would be the sums of
 //! the one that left.
 //!
