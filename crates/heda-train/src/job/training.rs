@@ -59,6 +59,10 @@ impl Running<'_> {
                 self.ask_for_the_rest(engine, &settings, class as u32, state)?;
             }
             let optimiser = &state.optimisers[class];
+            // A training that had ended before this session is told like any other.
+            if norms.is_empty() {
+                norms.extend(optimiser.gradient_norm());
+            }
             let beta = optimiser.beta();
             fits.push(ClassFit {
                 positive,
