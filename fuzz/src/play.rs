@@ -157,6 +157,7 @@ fn spec(engine: Engine, ranking: Ranking, schema: &Arc<Schema>) -> JobSpec {
         spending: Some(Spending::Total("2".parse().expect("a decimal"))),
         privacy: None,
         key_bits: 2048,
+        class_weight: None,
     }
 }
 

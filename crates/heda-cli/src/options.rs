@@ -1,6 +1,6 @@
 //! Options that several commands share: how a table is written, and how a model is trained.
 
-use heda::{JobBuilder, LossKind};
+use heda::{ClassWeight, JobBuilder, LossKind};
 use heda_learn::table::{CsvFormat, Encoding, Mark};
 
 /// How a CSV file is written; found from its first lines where not given.
@@ -32,9 +32,15 @@ impl CsvOptions {
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Training, as in a job file")]
 pub(crate) struct TrainingOptions {
-    /// What is minimised: logistic, squared-hinge or ridge
+    /// What is minimised: logistic, squared-hinge or ridge; ridge on a numeric label
     #[arg(long, value_name = "LOSS", value_parser = loss)]
     loss: Option<LossKind>,
+    /// The penalty as scikit-learn's C, on standardised features; of a numeric label 1/alpha of its Ridge
+    #[arg(long, value_name = "C")]
+    penalty: Option<f64>,
+    /// Let every class count as much as the others together
+    #[arg(long)]
+    balanced: bool,
     /// Iterations at most, of each model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     iterations: Option<u32>,
@@ -44,10 +50,21 @@ pub(crate) struct TrainingOptions {
 }
 
 impl TrainingOptions {
+    /// Whether every class is to count as much as the others together.
+    pub(crate) fn is_balanced(&self) -> bool {
+        self.balanced
+    }
+
     /// Puts what was given into a job.
     pub(crate) fn put_into(&self, mut job: JobBuilder) -> JobBuilder {
         if let Some(loss) = self.loss {
             job = job.loss(loss);
+        }
+        if let Some(c) = self.penalty {
+            job = job.penalty(c);
+        }
+        if self.balanced {
+            job = job.class_weight(ClassWeight::Balanced);
         }
         if let Some(iterations) = self.iterations {
             job = job.iterations(iterations);

@@ -3,33 +3,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod lines;
+
+use lines::{confirm, done, ends_with, joined, run};
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-
-fn heda(folder: &Path, line: &str) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_heda"));
-    command.current_dir(folder).args(line.split_whitespace());
-    command
-}
-
-fn run(folder: &Path, line: &str) -> Output {
-    heda(folder, line).output().unwrap()
-}
-
-fn done(folder: &Path, line: &str) -> String {
-    let output = run(folder, line);
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "heda {line}: {errors}");
-    String::from_utf8(output.stdout).unwrap()
-}
 
 fn refused(folder: &Path, line: &str) -> String {
-    let output = run(folder, line);
-    assert_eq!(output.status.code(), Some(2), "heda {line}");
-    String::from_utf8(output.stderr).unwrap()
+    ends_with(2, folder, line)
 }
 
 /// Rows as they come from a German spreadsheet: two thirds decided by the age.
@@ -159,21 +140,6 @@ fn a_schema_with_marks_is_refused() {
     assert!(words.contains("marked CONFIRM"), "{words}");
 }
 
-/// Ends a process when a test is over, however it ends.
-struct Ended(Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
 #[test]
 fn a_job_between_processes_in_five_commands() {
     let folder = tempfile::tempdir().unwrap();
@@ -181,43 +147,14 @@ fn a_job_between_processes_in_five_commands() {
     fs::write(here.join("all.csv"), german(0..450)).unwrap();
     let line = "simulate --data all.csv --write-schema proposal.toml --seed 3 --iterations 1";
     done(here, line);
-    // What people do in an editor.
-    let schema = fs::read_to_string(here.join("proposal.toml")).unwrap();
-    let schema: String = schema
-        .lines()
-        .map(|line| format!("{}\n", line.split(" # CONFIRM").next().unwrap()))
-        .collect();
-    fs::write(here.join("schema.toml"), schema).unwrap();
+    confirm(here, "proposal.toml", "schema.toml");
     done(
         here,
         "invite --name university --schema schema.toml --iterations 12 --out user",
     );
-    let mut providers = Vec::new();
-    for (index, name) in ["north", "south", "west"].into_iter().enumerate() {
-        fs::create_dir(here.join(name)).unwrap();
-        let rows = german(150 * index..150 * (index + 1));
-        fs::write(here.join(name).join("rows.csv"), rows).unwrap();
-        let line = format!(
-            "provider setup --invitation user/invitation.toml --name {name} --data {name}/rows.csv \
-             --address 127.0.0.1:{} --out {name} --allow-exact --serve",
-            free_port()
-        );
-        let mut child = heda(here, &line);
-        let child = child.stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = Ended(child.spawn().unwrap());
-        let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
-        assert!(
-            lines.any(|line| line.unwrap().starts_with("listening on")),
-            "{name}"
-        );
-        let answer = format!("{name}.answer.toml");
-        fs::copy(
-            here.join(name).join(&answer),
-            here.join("user/answers").join(&answer),
-        )
-        .unwrap();
-        providers.push(child);
-    }
+    let rows = |index: usize| german(150 * index..150 * (index + 1));
+    let providers = [("north", rows(0)), ("south", rows(1)), ("west", rows(2))];
+    let _serving = joined(here, &providers);
     let text = done(
         here,
         "train user/job.toml --answers user/answers --out result",

@@ -71,6 +71,7 @@ fn in_process() -> Vec<f64> {
         spending: Some(Spending::Total("1".parse().unwrap())),
         privacy: None,
         key_bits: 2048,
+        class_weight: None,
     };
     let run = local::run(&spec, &providers, &randomness, &mut Quiet, None, false).unwrap();
     let beta = &run.outcome.fits[0].beta;

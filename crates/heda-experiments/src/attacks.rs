@@ -107,6 +107,7 @@ pub(super) fn result(targets: usize, recovered: usize, chance: f64, remark: &str
 fn job(engine: Engine, bundle: Bundle, batches: usize, seed: u64) -> LocalJob {
     LocalJob {
         private: None,
+        balanced: false,
         bundle,
         coding: Coding::Paper,
         providers: 1,

@@ -1,7 +1,7 @@
 //! Figure 7, drawn from its file alone: accuracy and time over the number of encrypted features.
 
 use super::sheet::{Rows, Sheet};
-use super::training::{RUNS, default_engine};
+use super::training::{DEFAULT_ENGINE, RUNS};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
 use heda::failure::Failure;
 use heda_learn::bundled::Bundle;
@@ -12,7 +12,7 @@ pub(super) fn draw(folder: &Path) -> Result<(), Failure> {
     let sheet = Sheet::open(folder, &RUNS)?;
     let rows = sheet.rows().with("coding", "paper");
     accuracy(&rows).write(folder, "figure7-accuracy")?;
-    for engine in [default_engine(&rows), "paper"] {
+    for engine in [DEFAULT_ENGINE, "paper"] {
         time(&rows, engine).write(folder, &format!("figure7-time-{engine}"))?;
     }
     Ok(())
@@ -34,7 +34,7 @@ fn panels(rows: &Rows<'_>, label: &str, content: impl Fn(&Rows<'_>) -> Content) 
 }
 
 fn accuracy(rows: &Rows<'_>) -> Figure {
-    let default = default_engine(rows);
+    let default = DEFAULT_ENGINE;
     let content = |rows: &Rows<'_>| {
         let ours = rows.with("engine", default);
         let curve = |name: &str, rows: &Rows<'_>, column| Series {

@@ -8,7 +8,7 @@
 
 use super::clock::PhaseClock;
 use super::sheet::{Rows, Sheet, SheetLayout};
-use super::training::{KEY_BITS, default_engine};
+use super::training::{DEFAULT_ENGINE, KEY_BITS};
 use super::{Options, data_set};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
 use heda::failure::Failure;
@@ -126,6 +126,7 @@ fn measure(
         let epsilon = Epsilon::from_billionths(1_000_000_000).map_err(Failure::input)?;
         let job = LocalJob {
             private: None,
+            balanced: false,
             bundle: Bundle::Adult,
             coding: Coding::Paper,
             providers: 1,
@@ -261,7 +262,7 @@ fn figure(rows: &Rows<'_>) -> Figure {
     };
     Figure {
         title: "Time of one gradient, and of the setup: both parties, rows of Adult".into(),
-        panels: shown(default_engine(rows)).map(panel).to_vec(),
+        panels: shown(DEFAULT_ENGINE).map(panel).to_vec(),
     }
 }
 

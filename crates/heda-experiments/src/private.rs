@@ -5,7 +5,7 @@
 //! which every bit is as in an engine with the same coins and noise. Every run is seeded.
 //!
 //! Arms: `typical` is the product's rule with means and deviations from the schema; `bounds` does
-//! without them; `collusion` has the noise of three providers of whom one may tell its own, half as
+//! without them; `moments` buys them with a part of the budget; `collusion` has the noise of three providers of whom one may tell its own, half as
 //! much variance again; `published` publishes every column at the same total ε and trains on that.
 
 use super::Options;
@@ -22,11 +22,14 @@ use heda_learn::loss::LossKind;
 use heda_learn::metrics::{auc, log_loss};
 use heda_learn::optimise::Optimiser;
 use heda_learn::oracle::{TrainConfig, score, train};
-use heda_learn::private::{PrivateEncoding, PrivatePlan, PrivateSource, share_of};
+use heda_learn::private::{
+    Extent, PrivateEncoding, PrivatePlan, PrivateSource, bought_centres, moment_sums, share_of,
+    unstated,
+};
 use heda_learn::resident::{Position, RowCoins};
 use heda_learn::schema::Schema;
 use heda_learn::table::TableReader;
-use rand_core::Rng;
+use rand_core::{CryptoRng, Rng};
 use rayon::prelude::*;
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
@@ -70,14 +73,16 @@ fn bug(error: impl std::fmt::Display) -> Failure {
 enum Arm {
     Typical,
     Bounds,
+    Moments,
     Collusion,
     Published,
 }
 
 impl Arm {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 5] = [
         Self::Typical,
         Self::Bounds,
+        Self::Moments,
         Self::Collusion,
         Self::Published,
     ];
@@ -86,6 +91,7 @@ impl Arm {
         match self {
             Self::Typical => "typical",
             Self::Bounds => "bounds",
+            Self::Moments => "moments",
             Self::Collusion => "collusion",
             Self::Published => "published",
         }
@@ -100,7 +106,8 @@ impl Arm {
     }
 
     fn schema(self, text: &str, file: &str) -> Result<Schema, Failure> {
-        let kept = |line: &&str| self != Self::Bounds || !line.starts_with("typical");
+        let states = ![Self::Bounds, Self::Moments].contains(&self);
+        let kept = |line: &&str| states || !line.starts_with("typical");
         let text: Vec<&str> = text.lines().filter(kept).collect();
         Schema::parse(&text.join("\n"), file).map_err(Failure::input)
     }
@@ -275,11 +282,23 @@ fn privately(
     randomness: &Randomness,
     split: u64,
 ) -> Result<Fitted, Failure> {
-    let encoding = PrivateEncoding::new(schema);
-    let rows = [encoding.rows(training, 1).map_err(bug)?];
     let delta = Delta::new(DELTA).map_err(bug)?;
-    let count = training.rows() as u64;
-    let plan = PrivatePlan::new(count, encoding.width(), epsilon, delta).map_err(bug)?;
+    let extent = Extent {
+        rows: training.rows() as u64,
+        width: schema.width() + 1,
+        models: NonZeroU32::MIN,
+        moments: match arm {
+            Arm::Moments => unstated(schema).len() as u32,
+            _ => 0,
+        },
+    };
+    let plan = PrivatePlan::of(extent, epsilon, delta).map_err(bug)?;
+    let mut moment_noise = randomness.fork("moments", split).map_err(bug)?;
+    let encoding = match plan.moments_variance() {
+        Some(variance) => bought(schema, training, variance, &mut moment_noise)?,
+        None => PrivateEncoding::new(schema),
+    };
+    let rows = [encoding.rows(training, 1).map_err(bug)?];
     let variance = match arm {
         Arm::Collusion => three_shares(plan.variance())?,
         _ => plan.variance(),
@@ -300,6 +319,20 @@ fn privately(
         loss: plan.loss(),
         gradients: optimiser.iterations(),
     })
+}
+
+/// The encoding by moments that were bought.
+fn bought(
+    schema: &Schema,
+    training: &Dataset,
+    variance: Variance,
+    rng: &mut impl CryptoRng,
+) -> Result<PrivateEncoding, Failure> {
+    let mut sums = moment_sums(schema, training, None).map_err(bug)?;
+    sums.iter_mut()
+        .for_each(|sum| *sum += sample(variance, rng));
+    let centres = bought_centres(&sums, training.rows(), variance.get() as f64);
+    PrivateEncoding::with_moments(schema, &centres).map_err(bug)
 }
 
 /// The noise of three providers, each of which counts on its own and one other's.

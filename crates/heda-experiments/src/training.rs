@@ -11,7 +11,7 @@
 use super::clear::oracle_accuracy;
 use super::clock::processor_seconds;
 use super::printed::TABLE_3B;
-use super::sheet::{Rows, Sheet, SheetLayout};
+use super::sheet::{Sheet, SheetLayout};
 use super::{Options, data_set};
 use heda::failure::{Failure, Kind};
 use heda::local_job::{LocalJob, Rest, paper_settings};
@@ -70,13 +70,8 @@ fn bug(error: impl std::fmt::Display) -> Failure {
     Failure::new(Kind::Bug, error)
 }
 
-/// The engine that a file has beside `paper`: `resident`, or, in a file that is older, `lookup`.
-pub(super) fn default_engine(rows: &Rows<'_>) -> &'static str {
-    match rows.with("engine", "resident").len() {
-        0 => "lookup",
-        _ => "resident",
-    }
-}
+/// The engine that stands beside `paper`, as files call it.
+pub(super) const DEFAULT_ENGINE: &str = "resident";
 
 /// How often the paper iterates: it counts three interactions each time.
 pub(super) fn printed_iterations(bundle: Bundle) -> u32 {
@@ -230,6 +225,7 @@ impl Setting {
         let split = format!("{} {}", self.bundle.name(), self.repeat);
         LocalJob {
             private: None,
+            balanced: false,
             bundle: self.bundle,
             coding: self.coding,
             providers: PROVIDERS,

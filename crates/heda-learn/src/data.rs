@@ -1,6 +1,7 @@
 //! Encoded rows: what training, scoring and publishing work on.
 
 use crate::scaling::Window;
+use crate::target;
 use std::fmt;
 use std::ops::Range;
 
@@ -18,7 +19,8 @@ pub struct Feature {
     pub levels: Option<usize>,
 }
 
-/// Rows encoded by a schema: every value in [0, 1], every label a class index.
+/// Rows encoded by a schema: every value in [0, 1], every label a class index or, where there are
+/// no classes, a number as a count of [`target::STEPS`] between its bounds.
 ///
 /// `Debug` shows its size: rows do not belong in logs.
 #[derive(Clone, PartialEq)]
@@ -75,10 +77,17 @@ pub enum DatasetError {
         /// How many classes there are.
         classes: usize,
     },
+    /// A numeric label beyond its bounds.
+    #[error("row {row}: a label outside its bounds")]
+    Target {
+        /// Row, from 0.
+        row: usize,
+    },
 }
 
 impl Dataset {
-    /// Puts encoded rows together (`values` row by row) and checks them.
+    /// Puts encoded rows together (`values` row by row) and checks them. Without classes the
+    /// labels are numbers.
     pub fn new(
         features: Vec<Feature>,
         values: Vec<f64>,
@@ -106,14 +115,7 @@ impl Dataset {
                 column: at % width,
             });
         }
-        if let Some(row) = labels.iter().position(|&l| l as usize >= classes.len()) {
-            let (label, classes) = (labels[row], classes.len());
-            return Err(DatasetError::Label {
-                row,
-                label,
-                classes,
-            });
-        }
+        check_labels(&labels, classes.len())?;
         Ok(Self {
             features,
             width,
@@ -159,7 +161,12 @@ impl Dataset {
         &self.labels
     }
 
-    /// Names of the classes; the class index points here.
+    /// Whether the labels are numbers.
+    pub fn is_numeric(&self) -> bool {
+        self.classes.is_empty()
+    }
+
+    /// Names of the classes; the class index points here. None if the labels are numbers.
     pub fn classes(&self) -> &[String] {
         &self.classes
     }
@@ -216,6 +223,23 @@ impl Dataset {
             labels: self.labels.clone(),
             classes: self.classes.clone(),
         }
+    }
+}
+
+fn check_labels(labels: &[u32], classes: usize) -> Result<(), DatasetError> {
+    let numeric = classes == 0;
+    let beyond = |&label: &u32| match numeric {
+        true => label > target::STEPS,
+        false => label as usize >= classes,
+    };
+    match labels.iter().position(beyond) {
+        None => Ok(()),
+        Some(row) if numeric => Err(DatasetError::Target { row }),
+        Some(row) => Err(DatasetError::Label {
+            row,
+            label: labels[row],
+            classes,
+        }),
     }
 }
 
@@ -291,6 +315,10 @@ mod tests {
                 classes: 2
             })
         ));
+        let far = Dataset::new(one(), vec![0.0], vec![target::STEPS + 1], Vec::new());
+        assert!(matches!(far, Err(DatasetError::Target { row: 0 })));
+        let number = Dataset::new(one(), vec![0.0], vec![target::STEPS], Vec::new());
+        assert!(number.unwrap().is_numeric());
         let gap = Dataset::new(vec![feature("a", 1..2)], vec![0.0], vec![0], classes());
         assert!(matches!(gap, Err(DatasetError::Columns(_))));
     }

@@ -153,6 +153,7 @@ fn find_label(source: &impl RowSource, label: Option<&str>) -> Result<usize, Rea
 
 fn check_label(label: &Profile) -> Result<(), ReadFault> {
     match label.levels().as_deref() {
+        _ if label.numeric_label().is_some() => Ok(()),
         None => Err(ReadFault::TooManyClasses(MAX_PROPOSED_LEVELS)),
         Some([]) => Err(ReadFault::Missing),
         Some([class]) => Err(ReadFault::OneClass((*class).to_owned())),

@@ -23,3 +23,4 @@ pub mod schema;
 pub mod score;
 pub mod split;
 pub mod table;
+pub mod target;

@@ -5,6 +5,7 @@ use crate::gradient::{Batch, Gradient, GradientSource};
 use crate::loss::{Loss, LossKind};
 use crate::optimise::{Basis, OptimiseError, Optimiser, RunError, Settings, Stop};
 use crate::scaling::Scaling;
+use crate::target::TargetScale;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -14,12 +15,17 @@ use std::ops::{ControlFlow, Range};
 /// result, does not depend on the number of processors.
 const CHUNK: usize = 1024;
 
-/// Exact gradients (in f64) on rows in the clear: class `positive` against the rest.
+/// Exact gradients (in f64) on rows in the clear: class `positive` against the rest, or least
+/// squares on a number.
 #[derive(Debug, Clone, Copy)]
 pub struct ClearSource<'a> {
     data: &'a Dataset,
     positive: u32,
     loss: &'static dyn Loss,
+    /// What labels count in, if they are numbers.
+    scale: Option<TargetScale>,
+    /// What rows of the rest and of the positive class count.
+    weights: [f64; 2],
 }
 
 impl<'a> ClearSource<'a> {
@@ -29,20 +35,48 @@ impl<'a> ClearSource<'a> {
             data,
             positive,
             loss: loss.loss(),
+            scale: None,
+            weights: [1.0; 2],
+        }
+    }
+
+    /// The same where rows of the rest (first) and of the positive class (second) count so much.
+    pub fn weighed(self, weights: [f64; 2]) -> Self {
+        Self { weights, ..self }
+    }
+
+    /// Looks at numeric labels, in deviations.
+    pub fn numbers(data: &'a Dataset, scale: TargetScale) -> Self {
+        Self {
+            scale: Some(scale),
+            ..Self::new(data, 0, LossKind::Ridge)
         }
     }
 
     /// The mean loss over all rows, without penalty.
     pub fn mean_loss(&self, beta: &[f64]) -> f64 {
         let value = |row: usize| {
-            self.loss
-                .value(self.score(beta, row), self.is_positive(row))
+            let z = self.score(beta, row);
+            match self.error(z, row) {
+                Some(error) => 0.5 * error * error,
+                None => self.weight(row) * self.loss.value(z, self.is_positive(row)),
+            }
         };
         (0..self.data.rows()).map(value).sum::<f64>() / self.data.rows() as f64
     }
 
     fn is_positive(&self, row: usize) -> bool {
         self.data.labels()[row] == self.positive
+    }
+
+    fn weight(&self, row: usize) -> f64 {
+        self.weights[usize::from(self.is_positive(row))]
+    }
+
+    /// How far a score is from a numeric label.
+    fn error(&self, z: f64, row: usize) -> Option<f64> {
+        let label = self.data.labels()[row];
+        self.scale.map(|scale| z - scale.deviations(label).get())
     }
 
     fn score(&self, beta: &[f64], row: usize) -> f64 {
@@ -53,7 +87,9 @@ impl<'a> ClearSource<'a> {
         let mut sum = vec![0.0; beta.len()];
         for row in rows {
             let z = self.score(beta, row);
-            let slope = self.loss.derivative(z, self.is_positive(row));
+            let error = self.error(z, row);
+            let of_class = || self.weight(row) * self.loss.derivative(z, self.is_positive(row));
+            let slope = error.unwrap_or_else(of_class);
             sum[0] += slope;
             let values = sum[1..].iter_mut().zip(self.data.row(row));
             values.for_each(|(sum, x)| *sum += slope * x);
@@ -135,6 +171,9 @@ pub enum TrainError {
     /// All rows are of one class.
     #[error("all rows have the same answer to \"is it {0}?\": a classifier needs both")]
     OneClass(String),
+    /// All rows have the same number as their label.
+    #[error("all rows have the same label: there is nothing to learn from it")]
+    OneNumber,
     /// The class does not exist.
     #[error("class {class} of {classes} classes")]
     Class {
@@ -148,9 +187,20 @@ pub enum TrainError {
     Optimise(#[from] OptimiseError),
 }
 
-/// Trains class `positive` against the rest.
+/// Trains class `positive` against the rest; with numeric labels it is of no importance, and the
+/// model gives the place of a label between its bounds.
 pub fn train(data: &Dataset, positive: u32, config: &TrainConfig) -> Result<Fit, TrainError> {
     train_observed(data, positive, config, |_| {})
+}
+
+/// [`train`] where rows of the rest (first) and of the positive class (second) count so much.
+pub fn train_weighed(
+    data: &Dataset,
+    positive: u32,
+    config: &TrainConfig,
+    weights: [f64; 2],
+) -> Result<Fit, TrainError> {
+    train_with(data, positive, config, weights, |_| {})
 }
 
 /// [`train`], calling `observe` after every iteration.
@@ -158,10 +208,29 @@ pub fn train_observed(
     data: &Dataset,
     positive: u32,
     config: &TrainConfig,
+    observe: impl FnMut(&Optimiser),
+) -> Result<Fit, TrainError> {
+    train_with(data, positive, config, [1.0; 2], observe)
+}
+
+fn train_with(
+    data: &Dataset,
+    positive: u32,
+    config: &TrainConfig,
+    weights: [f64; 2],
     mut observe: impl FnMut(&Optimiser),
 ) -> Result<Fit, TrainError> {
-    check_classes(data, positive)?;
-    let mut source = ClearSource::new(data, positive, config.loss);
+    let scale = match data.is_numeric() {
+        true => Some(number_scale(data)?),
+        false => {
+            check_classes(data, positive)?;
+            None
+        }
+    };
+    let mut source = match scale {
+        Some(scale) => ClearSource::numbers(data, scale),
+        None => ClearSource::new(data, positive, config.loss).weighed(weights),
+    };
     let scaling = match config.settings.method.standardises() {
         true => Scaling::of(data),
         false => Scaling::none(data.width()),
@@ -177,7 +246,10 @@ pub fn train_observed(
     });
     match run {
         Ok(stop) => Ok(Fit {
-            beta: optimiser.beta().to_vec(),
+            beta: match scale {
+                Some(scale) => scale.to_places(optimiser.beta()),
+                None => optimiser.beta().to_vec(),
+            },
             iterations: optimiser.iterations(),
             stop: stop.unwrap_or(Stop::Iterations),
             gradient_norm: optimiser.gradient_norm(),
@@ -193,6 +265,13 @@ pub fn train_one_vs_rest(data: &Dataset, config: &TrainConfig) -> Result<Vec<Fit
     (0..data.classes().len() as u32)
         .map(|class| train(data, class, config))
         .collect()
+}
+
+fn number_scale(data: &Dataset) -> Result<TargetScale, TrainError> {
+    match data.rows() {
+        0 => Err(TrainError::NoRows),
+        _ => TargetScale::of(data.labels()).ok_or(TrainError::OneNumber),
+    }
 }
 
 fn check_classes(data: &Dataset, positive: u32) -> Result<(), TrainError> {
@@ -233,6 +312,48 @@ mod tests {
                 let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
                 assert!((slope - gradient.sum[j] / 2500.0).abs() < 1e-6);
             }
+        }
+    }
+
+    #[test]
+    fn least_squares_on_a_number_is_the_solution_of_the_normal_equations() {
+        let data = samples::noisy_number(300, 3, 5);
+        let config = TrainConfig {
+            loss: LossKind::Ridge,
+            settings: Settings {
+                tolerance: 1e-10,
+                ..Settings::lbfgs()
+            },
+        };
+        let fit = train(&data, 0, &config).unwrap();
+        let expected = samples::ridge(&data, 1.0);
+        for (found, exact) in fit.beta.iter().zip(&expected) {
+            assert!((found - exact).abs() < 1e-7, "{:?} {expected:?}", fit.beta);
+        }
+        let same = vec![7; 300];
+        let same = Dataset::new(
+            data.features().to_vec(),
+            data.values().to_vec(),
+            same,
+            vec![],
+        );
+        let same = train(&same.unwrap(), 0, &config);
+        assert_eq!(same, Err(TrainError::OneNumber));
+    }
+
+    #[test]
+    fn a_weight_of_two_is_the_row_twice() {
+        let data = samples::noisy_line(200, 2, 6);
+        let positives = (0..200).filter(|&row| data.labels()[row] == 1);
+        let twice: Vec<usize> = (0..200).chain(positives).collect();
+        let twice = data.select_rows(&twice);
+        let beta = [0.2, 1.0, -0.5];
+        let gradient = |source: &mut ClearSource<'_>| source.gradient(&beta, Batch::FULL).unwrap();
+        let found =
+            gradient(&mut ClearSource::new(&data, 1, LossKind::Logistic).weighed([1.0, 2.0]));
+        let exact = gradient(&mut ClearSource::new(&twice, 1, LossKind::Logistic));
+        for (found, exact) in found.sum.iter().zip(&exact.sum) {
+            assert!((found - exact).abs() < 1e-9, "{found} {exact}");
         }
     }
 

@@ -42,6 +42,7 @@ pub struct CostModel {
 pub struct Partition {
     ranking: Ranking,
     iota: usize,
+    publishes: bool,
     reason: String,
 }
 
@@ -149,12 +150,36 @@ impl Partition {
         Ok(Self {
             ranking,
             iota,
+            publishes: true,
             reason,
         })
     }
 
+    /// The same split, with the features that are not encrypted left out instead of published.
+    pub fn leaving_out(self, because: &str) -> Self {
+        Self {
+            publishes: false,
+            reason: format!("{}; the others are left out: {because}", self.reason),
+            ..self
+        }
+    }
+
+    /// The same split, with a reason to publish the features that are not encrypted.
+    pub fn publishing(self, because: &str) -> Self {
+        Self {
+            reason: format!("{}; the others are published: {because}", self.reason),
+            ..self
+        }
+    }
+
+    /// Whether the features that are not encrypted are published, if anything is spent on that.
+    pub fn publishes(&self) -> bool {
+        self.publishes
+    }
+
     /// The split that meets a goal. `accuracy` estimates the accuracy, from 0 to 1, when the
-    /// first ι features are encrypted and the others published; it is asked only where needed.
+    /// first ι features are encrypted and the others published or left out, whichever is better;
+    /// it is asked only where needed.
     pub fn auto<E>(
         ranking: Ranking,
         features: &[Feature],
@@ -182,6 +207,7 @@ impl Partition {
         Ok(Self {
             ranking,
             iota,
+            publishes: true,
             reason,
         })
     }
@@ -201,7 +227,7 @@ impl Partition {
         &self.ranking.order()[..self.iota]
     }
 
-    /// Indices of the published features, best first.
+    /// Indices of the features that are not encrypted, best first.
     pub fn published(&self) -> &[usize] {
         &self.ranking.order()[self.iota..]
     }
@@ -276,7 +302,7 @@ fn cheapest<E: From<PartitionError>>(
         }
     }
     let reason = format!(
-        "all {features} features are encrypted: publishing even the last one is estimated to cost \
+        "all {features} features are encrypted: not to encrypt even the last one is estimated to cost \
          more than {:.2} points of accuracy ({:.2} % with all); about {:.1} s",
         100.0 * loss,
         100.0 * full,

@@ -20,7 +20,13 @@ fn toml_samples(document: &str) -> Vec<String> {
 #[test]
 fn the_sample_schema_is_sound() -> Result<(), SchemaError> {
     let samples = toml_samples("docs/schema.md");
-    assert_eq!(samples.len(), 1);
+    assert_eq!(samples.len(), 2);
+    let number = Schema::parse(&samples[1], "docs/schema.md")?;
+    assert_eq!(number.label().number().unwrap().bounds.upper(), 400.0);
+    assert_eq!(
+        (number.label().models(), number.label().classes().len()),
+        (1, 0)
+    );
     let schema = Schema::parse(&samples[0], "docs/schema.md")?;
     assert_eq!(schema.width(), 7);
     assert_eq!(schema.label().classes(), ["well", "ill or severely ill"]);

@@ -65,7 +65,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
 }
 
 #[test]
-fn integers_cost_less_than_half_a_point_and_a_tenth_of_the_coefficients() {
+fn integers_cost_less_than_half_a_point_and_little_of_the_coefficients() {
     let resolution = Resolution::default();
     for bundle in Bundle::ALL {
         let (data, _) = bundle.table(Coding::Paper).unwrap();
@@ -89,6 +89,9 @@ fn integers_cost_less_than_half_a_point_and_a_tenth_of_the_coefficients() {
             100.0 * worst
         );
         assert!(loss.abs() < 0.5, "{bundle}: {loss} points");
-        assert!(worst < 0.1, "{bundle}: {worst}");
+        // Rounding averages out over rows: a hundredth with more than a thousand of them. Fewer, and
+        // hardly a penalty, leave coefficients that rows themselves determine far less closely.
+        let allowed = if data.rows() > 1000 { 0.01 } else { 0.1 };
+        assert!(worst < allowed, "{bundle}: {worst}");
     }
 }

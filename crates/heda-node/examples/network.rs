@@ -147,6 +147,7 @@ impl Bench {
             spending: None,
             privacy: None,
             key_bits: 2048,
+            class_weight: None,
         }
     }
 

@@ -12,14 +12,10 @@ use heda_blocks::stop::StopCode;
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::loss::LossKind;
-use heda_learn::optimise::{Method, Settings};
+use heda_learn::optimise::Settings;
 use heda_learn::resident::Resolution;
 use heda_node::config::ProviderConfig;
-use heda_node::daemon::metrics::Metrics;
-use heda_node::house::TrainingHouse;
 use heda_node::house::ledger::{BudgetReport, JobReport, Ledger};
-use heda_node::house::policy::Policy;
-use heda_node::house::provider_data::ProviderData;
 use heda_node::identity::Identity;
 use heda_node::system::clock::{ManualClock, Timestamp};
 use heda_train::error::JobError;
@@ -82,15 +78,12 @@ impl House {
 
     fn serve(&self) -> Running {
         let config = self.config();
-        let house = TrainingHouse {
-            policy: Policy::new(&config),
-            data: ProviderData::load(&config).unwrap(),
-            ledger: self.ledger(),
-            identity: self.identity.signing_key().clone(),
-            row_secret: [7; 32].into(),
-            randomness: Randomness::from_os(),
-            metrics: Arc::new(Metrics::default()),
-        };
+        let house = house(
+            &config,
+            &self.identity,
+            self.ledger(),
+            Randomness::from_os(),
+        );
         let peers = ["one", "two"].iter().zip(&self.users);
         let peers = peers.map(|(name, user)| pinned(name, user)).collect();
         let mut setup = Setup::for_peers(peers);
@@ -138,6 +131,8 @@ impl House {
             seeded: false,
             key_bits: 2048,
             standardise: false,
+            numeric: false,
+            class_weight: None,
         }
     }
 }
@@ -324,7 +319,6 @@ fn proposals_and_splits_that_break_the_rules_leave_no_trace_but_their_refusal() 
 
 /// A job that encrypts these features and leaves out the others.
 fn spec(job: u64, encrypt: &[&str]) -> JobSpec {
-    let encrypt: Vec<String> = encrypt.iter().map(|name| (*name).to_owned()).collect();
     JobSpec {
         job: fresh_job_id(&Randomness::seeded(job)).unwrap(),
         dataset: DATA_SET.into(),
@@ -334,17 +328,17 @@ fn spec(job: u64, encrypt: &[&str]) -> JobSpec {
         loss: LossKind::Logistic,
         resolution: Resolution::default(),
         settings: Settings {
-            method: Method::Lbfgs { memory: 10 },
-            c: Some(1.0),
             tolerance: 0.0,
             max_iterations: 4,
+            ..Settings::lbfgs()
         },
         holdout_permille: 200,
         ranking: Ranking::Given { features: names() },
-        choice: Choice::Named(encrypt),
+        choice: Choice::Named(encrypt.iter().map(ToString::to_string).collect()),
         spending: None,
         privacy: None,
         key_bits: 2048,
+        class_weight: None,
     }
 }
 

@@ -22,12 +22,8 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn privacy() -> Privacy {
-    Privacy {
-        epsilon: "1".parse().unwrap(),
-        delta: "1e-5".parse().unwrap(),
-        rows: 699,
-        trusted: None,
-    }
+    let promise = Privacy::new("1".parse().unwrap(), "1e-5".parse().unwrap(), 699);
+    promise.suited(&spec(1).schema)
 }
 
 fn private_spec(job: u64, privacy: Privacy) -> JobSpec {
@@ -116,6 +112,10 @@ fn sockets_train_the_same_private_model_as_memory_and_every_ledger_was_charged()
         assert_eq!(status.disclosed[0].numbers, 0);
         assert_eq!(status.jobs[0].iterations, u64::from(plan().gradients()));
     }
+    let shown = world.hospitals[0].metrics.render();
+    assert!(shown.contains("heda_private_epsilon_spent{data_set=\"biopsies\"} 1\n"));
+    assert!(shown.contains("heda_private_user_epsilon_spent{data_set=\"biopsies\",user="));
+    assert!(shown.contains("heda_private_epsilon_total{data_set=\"biopsies\"} 2\n"));
     // Of what is left, such a job can be paid three times in all, and then no more.
     for number in 2..=3 {
         let next = job(&world, &daemons, private_spec(number, privacy()));
@@ -164,7 +164,8 @@ fn a_budget_that_ends_in_the_middle_ends_the_job() {
                 request: "x".into(),
             };
             ledger.open_job(&other, &terms).unwrap();
-            let left = cap().total().minus(each.times(5)).unwrap();
+            let kept = each.times(5).plus(plan().cost_of_moments());
+            let left = cap().total().minus(kept).unwrap();
             let bought = Bought::Gradient { iteration: 0 };
             ledger
                 .pay(&other, "biopsies", (bought, left), &cap())
@@ -265,7 +266,15 @@ fn broken_lines_cost_and_never_give() {
         let status = hospital.ledger().status("biopsies").unwrap();
         let (gradients, counts) = (status.jobs[0].iterations, status.jobs[0].evaluations);
         let counts = plan().cost_of_counts().times(counts);
-        assert_eq!(spent, each.times(gradients).max(counts));
+        // Moments were bought once, or again where the line broke before they were known.
+        let moments = plan().cost_of_moments();
+        let training = spent.minus(each.times(gradients));
+        let sold = training.map_or(0, |rest| rest.parts() / moments.parts());
+        assert_eq!(
+            spent,
+            each.times(gradients).plus(moments.times(sold)).max(counts)
+        );
+        assert!(sold >= 1 || spent == counts);
         assert!(spent >= plan().cost());
     }
     let all: u64 = spent(&world).iter().map(|spent| spent.parts()).sum();
@@ -284,7 +293,8 @@ fn who_goes_on_without_a_provider_has_enough_noise_without_it() {
     let line = Arc::new(MovableLine::start(daemons[0].address));
     let mut remotes = world.remotes(&daemons);
     remotes[0].address = line.address.to_string();
-    let lost = |phase: bool, out: &str, number: u64| {
+    // In which phase the line is cut; after three gradients if in none.
+    let lost = |phase: Option<&'static str>, out: &str, number: u64| {
         let mut running = NetworkJob {
             spec: private_spec(number, privacy()),
             ..world.job(number, remotes.clone(), Duration::from_secs(1))
@@ -292,13 +302,13 @@ fn who_goes_on_without_a_provider_has_enough_noise_without_it() {
         running.on_loss = OnLoss::Continue;
         let cutter = Arc::clone(&line);
         running.listener = Arc::new(move |notice| match notice {
-            Notice::Phase("agree") if phase => cutter.cut(),
-            Notice::Iteration { done: 3, .. } if !phase => cutter.cut(),
+            Notice::Phase(name) if Some(name) == phase => cutter.cut(),
+            Notice::Iteration { done: 3, .. } if phase.is_none() => cutter.cut(),
             _ => {}
         });
         world.run(running, out, false)
     };
-    let outcome = lost(true, "early", 1).unwrap();
+    let outcome = lost(Some("agree"), "early", 1).unwrap();
     let names: Vec<_> = outcome.providers.iter().map(|p| p.name.as_str()).collect();
     assert_eq!(names, ["b", "c"]);
     // Of two providers each counts on its own noise alone.
@@ -306,6 +316,10 @@ fn who_goes_on_without_a_provider_has_enough_noise_without_it() {
     assert_eq!(privacy().share(plan().variance(), 2), plan().variance());
     assert_eq!(spent(&world), [Cost::ZERO, plan().cost(), plan().cost()]);
     line.lead_to(daemons[0].address);
-    let gone = lost(false, "late", 2).unwrap_err();
+    let gone = lost(None, "late", 2).unwrap_err();
+    assert!(matches!(gone, NetworkJobError::Lost { .. }), "{gone}");
+    // Moments are an answer as well: with others the training rows would be others.
+    line.lead_to(daemons[0].address);
+    let gone = lost(Some("publish"), "bought", 3).unwrap_err();
     assert!(matches!(gone, NetworkJobError::Lost { .. }), "{gone}");
 }

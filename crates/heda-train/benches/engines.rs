@@ -64,6 +64,7 @@ fn train(engine: Engine, batches: usize, iterations: u32) -> Duration {
         spending: None,
         privacy: None,
         key_bits: 2048,
+        class_weight: None,
     };
     let run = local::run(&spec, &houses, &randomness, &mut Quiet, None, false).unwrap();
     let phases = run.outcome.phases.iter();

@@ -118,6 +118,9 @@ pub enum BadJob {
     /// Means and deviations were not to be had.
     #[error(transparent)]
     Moments(#[from] MomentsError),
+    /// Moments that do not belong to the columns of the schema.
+    #[error(transparent)]
+    PrivateRows(#[from] heda_learn::private::RowsError),
     /// The engine cannot do it.
     #[error(transparent)]
     Impossible(Impossible),

@@ -17,6 +17,8 @@ const REPEATS: u64 = 5;
 /// More rows than this make an estimate slower and hardly better.
 const ROWS: usize = 8192;
 const HELD_OUT: f64 = 0.2;
+/// Standard errors beyond which a gain is no chance.
+const SURE: f64 = 2.0;
 
 /// Why there is no estimate.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +50,38 @@ pub struct Estimator {
     randomness: Randomness,
 }
 
+/// What publishing is worth beside leaving out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Worth {
+    /// Accuracy when features that are not encrypted are left out.
+    pub dropped: f64,
+    /// And when they are published; none if nothing is to be spent on that.
+    pub published: Option<f64>,
+    /// Whether publishing gains more than twice its standard error from split to split.
+    pub pays: bool,
+}
+
+impl Worth {
+    fn of(dropped: &[f64], published: &[f64]) -> Self {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let gains: Vec<f64> = published.iter().zip(dropped).map(|(p, d)| p - d).collect();
+        let gain = mean(&gains);
+        let squares: Vec<f64> = gains.iter().map(|g| (g - gain).powi(2)).collect();
+        let freedom = gains.len().saturating_sub(1).max(1) as f64;
+        let error = (squares.iter().sum::<f64>() / freedom / gains.len().max(1) as f64).sqrt();
+        Self {
+            dropped: mean(dropped),
+            published: (!published.is_empty()).then(|| mean(published)),
+            pays: gain > SURE * error,
+        }
+    }
+
+    /// Accuracy of the better of the two.
+    pub fn best(&self) -> f64 {
+        self.published.filter(|_| self.pays).unwrap_or(self.dropped)
+    }
+}
+
 impl Estimator {
     /// An estimator on these rows. Without spending, what is not encrypted is dropped.
     pub fn new(
@@ -64,6 +98,24 @@ impl Estimator {
             value_bits,
             randomness,
         }
+    }
+
+    /// What to do with the features that are not encrypted: accuracy when they are left out and when
+    /// they are published. Publishing pays if it gains more than chance does.
+    pub fn worth(&self, encrypted: &[usize]) -> Result<Worth, EstimateError> {
+        let without = Self {
+            spending: None,
+            ..self.clone()
+        };
+        let (mut dropped, mut published) = (Vec::new(), Vec::new());
+        for repeat in 0..REPEATS {
+            let split = Split::seeded(self.data.rows(), HELD_OUT, 0, repeat);
+            dropped.push(without.one(&split, encrypted, repeat)?);
+            if self.spending.is_some() {
+                published.push(self.one(&split, encrypted, repeat)?);
+            }
+        }
+        Ok(Worth::of(&dropped, &published))
     }
 
     /// Accuracy on rows that were not trained on, when these features are encrypted.
@@ -165,6 +217,24 @@ mod tests {
         let noisy = estimator(Some("0.01")).accuracy(&[]).unwrap();
         let mild = estimator(Some("100")).accuracy(&[]).unwrap();
         assert!(noisy < 0.8 && mild > 0.93, "{noisy} {mild}");
+    }
+
+    #[test]
+    fn publishing_pays_only_where_it_gains_more_than_chance() {
+        // One feature encrypted: with hardly any noise the others help, with much they do not.
+        let mild = estimator(Some("1000")).worth(&[0]).unwrap();
+        assert!(mild.pays && mild.best() > mild.dropped, "{mild:?}");
+        let noisy = estimator(Some("0.01")).worth(&[0]).unwrap();
+        assert!(!noisy.pays && noisy.best() == noisy.dropped, "{noisy:?}");
+        // Nothing to be spent, nothing to be published.
+        let none = estimator(None).worth(&[0]).unwrap();
+        assert_eq!((none.published, none.pays), (None, false));
+        assert_eq!(none.dropped, mild.dropped);
+        // A gain that is there in every split is no chance, however small.
+        let sure = Worth::of(&[0.5, 0.6, 0.7], &[0.51, 0.61, 0.71]);
+        assert!(sure.pays);
+        let chance = Worth::of(&[0.5, 0.6, 0.7], &[0.55, 0.57, 0.71]);
+        assert!(!chance.pays);
     }
 
     #[test]

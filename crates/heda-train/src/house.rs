@@ -141,6 +141,8 @@ pub struct Admission {
 /// What a private job pays for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bought {
+    /// Means and deviations of columns over the training rows.
+    Moments,
     /// A gradient over the training rows.
     Gradient {
         /// Which one.
@@ -157,7 +159,7 @@ pub enum Bought {
 /// it stays what it is: so the job costs a row the dearer of both, not their sum.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PaidByJob {
-    /// For gradients.
+    /// For gradients and moments.
     pub training: Cost,
     /// For counts.
     pub counts: Cost,
@@ -167,7 +169,7 @@ impl PaidByJob {
     /// After one more answer.
     pub fn with(self, what: Bought, cost: Cost) -> Self {
         match what {
-            Bought::Gradient { .. } => Self {
+            Bought::Gradient { .. } | Bought::Moments => Self {
                 training: self.training.plus(cost),
                 ..self
             },

@@ -3,6 +3,7 @@
 mod codec;
 pub mod engine;
 pub mod error;
+pub mod errors;
 pub mod estimate;
 pub mod histogram;
 pub mod house;
@@ -15,6 +16,7 @@ mod parallel;
 pub mod proposal;
 mod release;
 mod rows;
+pub mod weighing;
 
 pub use release::ReleaseError;
 pub use rows::fresh_row_seed;

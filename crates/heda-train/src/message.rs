@@ -320,7 +320,8 @@ fn exactly(bytes: &[u8], expected: usize) -> Result<Vec<u8>, Malformed> {
 mod tests {
     use super::*;
     use crate::proposal::testing::proposal;
-    use heda_learn::scaling::Window;
+    use heda_learn::scaling::{Centre, Window};
+    use heda_learn::target::TargetScale;
 
     fn round_trip<M: Message + PartialEq + std::fmt::Debug>(message: M, known: M::Known) {
         let bytes = message.encode().unwrap();
@@ -359,7 +360,20 @@ mod tests {
                 high: 0.3,
             },
         ];
-        round_trip(Scale::Told { windows }, ());
+        let told = |label, weights| Scale::Told {
+            windows: windows.clone(),
+            label,
+            weights,
+        };
+        round_trip(told(None, Vec::new()), ());
+        let label = TargetScale::of(&[1, 5, 9]);
+        round_trip(told(label, vec![[0.5, 3.0]]), ());
+        round_trip(Scale::AskNoisy, ());
+        let centres = vec![Centre {
+            mean: 0.1,
+            deviation: 0.3,
+        }];
+        round_trip(Scale::Centres { centres }, ());
         round_trip(Sums(vec![1, 2, 3]), 3);
         for command in [
             Command::Finish,

@@ -3,12 +3,14 @@
 //! Training works in deviations from the mean, so that the result does not depend on how wide the
 //! bounds of the schema are. Each provider adds up its training rows: of a number, or a level in
 //! ordinal coding, the values and their squares; of a category in one-hot coding the rows of each
-//! level. The sums carry masks modulo 2^48 that cancel ([`heda_crypto::masking`]).
+//! level. Of a numeric label it adds up the numbers and their squares as well, and of classes that are
+//! to be balanced the rows of each. The sums carry masks modulo 2^48 that cancel ([`heda_crypto::masking`]).
 //!
 //! Who learns what. Data user: the sums over all providers; with a single provider, its sums.
 //! Provider: the windows that follow, [`WINDOW_DEVIATIONS`] on both sides of the mean of each number,
-//! roughly, because it puts its rows on the grid by them. A schema that states `typical` for all numbers
-//! takes the place of the sums; then nothing is read from data.
+//! roughly, because it puts its rows on the grid by them; middle and unit of a numeric label, rounded
+//! to a deviation; weights of balanced classes, rounded. A schema that states `typical` for all numbers,
+//! a numeric label among them, takes the place of the sums; then nothing is read from data.
 //!
 //! Messages (between J5 and J6): 1. data user → provider: `Scale::Ask`. 2. provider → data user:
 //! 6 bytes a sum. 3. data user → provider: `Scale::Told`. Without sums only the last one; a job
@@ -17,12 +19,19 @@
 //!
 //! [`WINDOW_DEVIATIONS`]: heda_learn::scaling::WINDOW_DEVIATIONS
 
+mod private;
+
+pub(crate) use private::{noisy_bytes, noisy_contribution, noisy_sums};
+
 use crate::engine::Columns;
+use crate::proposal::Proposal;
+use crate::weighing::{BadWeight, ClassWeight};
 use heda_crypto::bits::{pack, packed_bytes, unpack};
 use heda_crypto::masking::{MASK_BITS, MaskingError, Masks};
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::scaling::{Centre, Window};
 use heda_learn::schema::Schema;
+use heda_learn::target::{self, TargetScale};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
@@ -43,11 +52,68 @@ pub(crate) enum Scale {
         /// Fraction bits of a value in a sum: as many as the rows of all providers leave.
         fraction_bits: u32,
     },
-    /// The windows of all encrypted numbers, in the order of the schema.
+    /// What follows from them.
     Told {
-        /// One for each.
+        /// The window of each encrypted number, in the order of the schema.
         windows: Vec<Window>,
+        /// Middle and unit of a numeric label.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<TargetScale>,
+        /// For each model what rows of the rest and of its own class count, if classes are balanced.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        weights: Vec<[f64; 2]>,
     },
+    /// It buys sums with noise: a private job.
+    AskNoisy,
+    /// Where the numbers lie that a private job has bought sums of, in the order of the schema.
+    Centres {
+        /// One for each.
+        centres: Vec<Centre>,
+    },
+}
+
+/// What is added up of the labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OfLabels {
+    /// Nothing.
+    Nothing,
+    /// A number and its square.
+    Number,
+    /// Rows of each of so many classes.
+    Counts(usize),
+}
+
+impl OfLabels {
+    /// What a job asks for.
+    pub(crate) fn asked(proposal: &Proposal, classes: usize) -> Self {
+        match proposal.class_weight {
+            _ if proposal.numeric => Self::Number,
+            Some(ClassWeight::Balanced) => Self::Counts(classes),
+            _ => Self::Nothing,
+        }
+    }
+
+    fn numbers(self) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Number => 2,
+            Self::Counts(classes) => classes,
+        }
+    }
+}
+
+/// Where columns and labels lie.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Moments {
+    /// Mean and deviation of each encrypted column.
+    pub centres: Vec<Centre>,
+    /// Those of a numeric label, as a part of the range between its bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<Centre>,
+    /// Rows of each class, if they are balanced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<u64>,
 }
 
 /// Why there are no moments.
@@ -76,6 +142,12 @@ pub enum MomentsError {
         /// What came.
         found: usize,
     },
+    /// A numeric label without middle or unit.
+    #[error("the label is the same in all rows, or nothing was said of where it lies")]
+    Label,
+    /// Weights that no classes have.
+    #[error(transparent)]
+    Weights(#[from] BadWeight),
     /// A checkpoint of other columns.
     #[error("the checkpoint knows where {found} columns lie, and {expected} are encrypted")]
     Centres {
@@ -100,18 +172,18 @@ fn is_number(feature: &Feature) -> bool {
     feature.columns.len() == 1
 }
 
-/// Numbers that the sums of these features have.
-pub(crate) fn numbers(features: &[Feature]) -> usize {
+/// Numbers that the sums of these features and of the labels have.
+pub(crate) fn numbers(features: &[Feature], labels: OfLabels) -> usize {
     let of = |feature: &Feature| match is_number(feature) {
         true => 2,
         false => feature.columns.len(),
     };
-    features.iter().map(of).sum()
+    features.iter().map(of).sum::<usize>() + labels.numbers()
 }
 
 /// Bytes of a provider's sums.
-pub(crate) fn sum_bytes(features: &[Feature]) -> usize {
-    packed_bytes(numbers(features), MASK_BITS)
+pub(crate) fn sum_bytes(features: &[Feature], labels: OfLabels) -> usize {
+    packed_bytes(numbers(features, labels), MASK_BITS)
 }
 
 /// As many fraction bits as so many rows leave.
@@ -129,6 +201,7 @@ pub(crate) fn fraction_bits(rows: usize) -> Result<u32, MomentsError> {
 pub(crate) fn contribution(
     data: &Dataset,
     features: &[Feature],
+    labels: OfLabels,
     fraction_bits: u32,
     masks: &mut Masks,
 ) -> Result<Vec<u8>, MomentsError> {
@@ -139,9 +212,11 @@ pub(crate) fn contribution(
         return Err(MomentsError::Rows(data.rows()));
     }
     let one = 2f64.powi(fraction_bits as i32);
-    let mut sums = Zeroizing::new(vec![0u64; numbers(features)]);
+    let mut sums = Zeroizing::new(vec![0u64; numbers(features, labels)]);
+    let of_features = sums.len() - labels.numbers();
     for row in 0..data.rows() {
         add_row(&mut sums, data.row(row), features, one);
+        add_label(&mut sums[of_features..], data.labels()[row], labels, one);
     }
     let masks = masks.stream(PURPOSE, 0, sums.len())?;
     let masked = sums.iter().zip(masks.iter());
@@ -168,14 +243,31 @@ fn add_row(sums: &mut [u64], row: &[f64], features: &[Feature], one: f64) {
     }
 }
 
+fn add_label(sums: &mut [u64], label: u32, labels: OfLabels, one: f64) {
+    match (labels, sums) {
+        (OfLabels::Number, [sum, squares]) => {
+            let y = target::place(label);
+            *sum += (y * one).round() as u64;
+            *squares += (y * y * one).round() as u64;
+        }
+        (OfLabels::Counts(_), counts) => {
+            if let Some(count) = counts.get_mut(label as usize) {
+                *count += 1;
+            }
+        }
+        _ => {}
+    }
+}
+
 /// What the data user makes of everybody's sums: a centre for each encrypted column.
 pub(crate) fn combine(
     contributions: &[Vec<u8>],
     features: &[Feature],
+    labels: OfLabels,
     fraction_bits: u32,
     rows: usize,
-) -> Result<Vec<Centre>, MomentsError> {
-    let mut sums = vec![0u64; numbers(features)];
+) -> Result<Moments, MomentsError> {
+    let mut sums = vec![0u64; numbers(features, labels)];
     for bytes in contributions {
         let decoded = unpack(bytes, sums.len(), MASK_BITS);
         let decoded = decoded.map_err(|_| MomentsError::Sum)?;
@@ -184,21 +276,24 @@ pub(crate) fn combine(
         }
     }
     let one = 2f64.powi(fraction_bits as i32);
+    let of_labels = sums.split_off(sums.len() - labels.numbers());
+    let all = rows as u64;
     let rows = rows.max(1) as f64;
-    // Each row of each provider was rounded.
-    let slack = 1.0 / one;
+    let of_number = |mean: f64, square: f64| {
+        // Each row of each provider was rounded.
+        let slack = 1.0 / one;
+        // Values in [0, 1] have squares below themselves, and above the square of their mean.
+        let possible =
+            mean <= 1.0 + slack && square <= mean + slack && square + 3.0 * slack >= mean * mean;
+        possible.then(|| Centre::of_moments(mean, square))
+    };
     let mut sums = sums.into_iter().map(|sum| sum as f64 / rows);
     let mut next = || sums.next().ok_or(MomentsError::Sum);
     let mut centres = Vec::new();
     for feature in features {
         if is_number(feature) {
-            let (mean, square) = (next()? / one, next()? / one);
-            // Values in [0, 1] have squares below themselves, and above the square of their mean.
-            let possible = mean <= 1.0 + slack
-                && square <= mean + slack
-                && square + 3.0 * slack >= mean * mean;
-            possible.then_some(()).ok_or(MomentsError::Sum)?;
-            centres.push(Centre::of_moments(mean, square));
+            let centre = of_number(next()? / one, next()? / one);
+            centres.push(centre.ok_or(MomentsError::Sum)?);
         } else {
             let mut whole = 0.0;
             for _ in feature.columns.clone() {
@@ -211,7 +306,24 @@ pub(crate) fn combine(
                 .ok_or(MomentsError::Sum)?;
         }
     }
-    Ok(centres)
+    let (mut number, mut counts) = (None, Vec::new());
+    match (labels, &of_labels[..]) {
+        (OfLabels::Number, [sum, squares]) => {
+            let means = [sum, squares].map(|sum| *sum as f64 / rows / one);
+            number = Some(of_number(means[0], means[1]).ok_or(MomentsError::Sum)?);
+        }
+        (OfLabels::Counts(_), found) => {
+            let add_up = found.iter().fold(0u64, |sum, n| sum.saturating_add(*n)) == all;
+            add_up.then_some(()).ok_or(MomentsError::Sum)?;
+            counts = found.to_vec();
+        }
+        _ => {}
+    }
+    Ok(Moments {
+        centres,
+        number,
+        counts,
+    })
 }
 
 /// The features of which no column varies.
@@ -226,10 +338,27 @@ pub(crate) fn constant(features: &[Feature], centres: &[Centre]) -> Vec<String> 
     constant.map(|(feature, _)| feature.name.clone()).collect()
 }
 
-/// What a schema says about the encrypted columns, if it says it of every number. Levels in one-hot
+/// What a schema says about the encrypted columns and the label, if it says it of every number and
+/// classes need not be counted. Levels in one-hot
 /// coding then count as equally frequent: the penalty on a rare level is a little larger than it
 /// would be by its own deviation.
-pub(crate) fn by_schema(schema: &Schema, features: &[Feature]) -> Option<Vec<Centre>> {
+pub(crate) fn by_schema(
+    schema: &Schema,
+    features: &[Feature],
+    labels: OfLabels,
+) -> Option<Moments> {
+    let number = match labels {
+        OfLabels::Counts(_) => return None,
+        OfLabels::Nothing => None,
+        OfLabels::Number => {
+            let label = schema.label().number()?;
+            let typical = label.typical?;
+            Some(Centre {
+                mean: (typical.mean - label.bounds.lower()) / label.bounds.range(),
+                deviation: typical.deviation / label.bounds.range(),
+            })
+        }
+    };
     let encoded = schema.encoded_columns();
     let mut centres = Vec::new();
     for feature in features {
@@ -250,7 +379,11 @@ pub(crate) fn by_schema(schema: &Schema, features: &[Feature]) -> Option<Vec<Cen
             centres.extend(vec![Centre::of_share(share); levels]);
         }
     }
-    Some(centres)
+    Some(Moments {
+        centres,
+        number,
+        counts: Vec::new(),
+    })
 }
 
 /// The windows of the encrypted numbers.

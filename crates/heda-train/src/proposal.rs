@@ -1,17 +1,19 @@
 //! What the data user proposes and every provider must agree to (step J1), and what follows from it.
 
+mod checks;
+mod privacy;
+
+pub use privacy::{Privacy, models_of};
+
 use crate::codec::{hex, unhex};
 pub use crate::engine::Engine;
+pub use crate::weighing::ClassWeight;
 use heda_dp::epsilon::Epsilon;
-use heda_dp::gaussian::Variance;
-use heda_dp::gdp::Delta;
 use heda_learn::loss::LossKind;
-use heda_learn::private::{PlanError, PrivatePlan, SENSITIVITY_SQUARED, share_of};
-use heda_learn::resident::Resolution;
+use heda_learn::resident::{Measure, Resolution};
 use heda_learn::score::Method;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::num::NonZeroU32;
 
 /// Version of everything that data user and provider say to each other, from the greeting of a
 /// connection on. Both sides must have the same.
@@ -108,55 +110,6 @@ pub enum Spending {
     Automatic,
 }
 
-/// What a private job promises, and what its plan is made from. Every party derives the same plan.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Privacy {
-    /// ε of everything that the job reveals.
-    pub epsilon: Epsilon,
-    /// δ beside it.
-    pub delta: Delta,
-    /// About how many training rows all providers have together: sets the number of gradients and the
-    /// length of steps, never the guarantee.
-    pub rows: u64,
-    /// From how many other providers each provider counts noise besides its own; all but one of the
-    /// others if absent, so that one may collude with the data user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trusted: Option<u32>,
-}
-
-impl Privacy {
-    /// The plan for rows of so many columns, the bias among them.
-    ///
-    /// # Errors
-    /// If there is none for these numbers.
-    pub fn plan(&self, width: usize) -> Result<PrivatePlan, PlanError> {
-        PrivatePlan::new(self.rows, width, self.epsilon, self.delta)
-    }
-
-    /// On how many others' noise a provider counts if there are so many providers.
-    pub fn counts_on(&self, providers: usize) -> u32 {
-        let providers = u32::try_from(providers).unwrap_or(u32::MAX);
-        let trusted = self.trusted.unwrap_or(providers.saturating_sub(2));
-        trusted.min(providers.saturating_sub(1))
-    }
-
-    /// The noise that each of so many providers adds to a number that needs so much.
-    pub fn share(&self, needed: Variance, providers: usize) -> Variance {
-        let trusted = self.counts_on(providers);
-        let providers = u32::try_from(providers).unwrap_or(u32::MAX);
-        let providers = NonZeroU32::new(providers).unwrap_or(NonZeroU32::MIN);
-        share_of(needed, providers, trusted)
-    }
-
-    /// The deviation of the noise in every number of a gradient, as a multiple of what one row can
-    /// add to it at most, if there are so many providers.
-    pub fn noise_in_rows(&self, plan: &PrivatePlan, providers: usize) -> f64 {
-        let variance = self.share(plan.variance(), providers).get() as f64 * providers as f64;
-        (variance / SENSITIVITY_SQUARED as f64).sqrt()
-    }
-}
-
 /// Random choices of the data user that every party must make alike.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -198,6 +151,12 @@ pub struct Proposal {
     pub key_bits: u32,
     /// Whether the grid follows means and deviations of the encrypted columns.
     pub standardise: bool,
+    /// Whether the label is a number, to be learned by least squares.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub numeric: bool,
+    /// How much the rows of each class count; `None`: all alike.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_weight: Option<ClassWeight>,
 }
 
 /// A proposal that nobody should accept.
@@ -217,6 +176,12 @@ pub enum BadProposal {
     /// A private job that asks for something that is not private.
     #[error("a private job must have {0}")]
     NotPrivate(&'static str),
+    /// A job on a numeric label that asks for what only classes have.
+    #[error("a job on a numeric label must have {0}")]
+    NotNumeric(&'static str),
+    /// Weights where rows cannot be weighed.
+    #[error("a job with class_weight must have {0}")]
+    NotWeighed(&'static str),
     /// A number outside what is allowed.
     #[error("{what} is {got}; it must be {allowed}")]
     Range {
@@ -290,6 +255,8 @@ impl Proposal {
             });
         }
         self.check_privacy()?;
+        self.check_numeric()?;
+        self.check_weights()?;
         match self.ranking {
             Ranking::Chosen { chooser, .. } if chooser >= self.identities.len() => {
                 Err(BadProposal::Range {
@@ -301,36 +268,16 @@ impl Proposal {
             _ => Ok(()),
         }
     }
+}
 
-    /// Everything that a private job reveals carries noise; what has none is not asked for.
-    fn check_privacy(&self) -> Result<(), BadProposal> {
-        if self.privacy.is_none() {
-            return Ok(());
+impl Proposal {
+    /// Evaluations that the data user may ask for: one a model, or one for each measure of a
+    /// number's errors.
+    pub fn evaluations(&self) -> u32 {
+        match self.numeric {
+            true => Measure::ALL.len() as u32,
+            false => self.positives.len() as u32,
         }
-        let rules = [
-            (self.engine == Engine::Resident, "engine resident"),
-            (
-                self.loss == LossKind::BoundedLogistic,
-                "the loss bounded-logistic",
-            ),
-            (
-                self.resolution == Resolution::PRIVATE,
-                "the resolution of private jobs",
-            ),
-            (self.positives.len() == 1, "two classes"),
-            (self.batches == 1, "all rows in every gradient"),
-            (
-                matches!(self.ranking, Ranking::Given { .. }),
-                "a given order of the features: scores would carry no noise",
-            ),
-            (self.spending.is_none(), "nothing published"),
-            (
-                !self.standardise,
-                "no sums of columns: they would carry no noise",
-            ),
-        ];
-        let broken = rules.into_iter().find(|(holds, _)| !holds);
-        broken.map_or(Ok(()), |(_, rule)| Err(BadProposal::NotPrivate(rule)))
     }
 }
 
@@ -386,6 +333,8 @@ pub(crate) mod testing {
             seeded: false,
             key_bits: 2048,
             standardise: false,
+            numeric: false,
+            class_weight: None,
         }
     }
 }
@@ -393,6 +342,7 @@ pub(crate) mod testing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heda_dp::gdp::Delta;
 
     #[test]
     fn job_names_round_trip_and_bad_ones_are_refused() {
@@ -426,21 +376,26 @@ mod tests {
         let private = Proposal {
             loss: LossKind::BoundedLogistic,
             resolution: Resolution::PRIVATE,
-            privacy: Some(Privacy {
-                epsilon: "1".parse().unwrap(),
-                delta: Delta::new(1e-5).unwrap(),
-                rows: 1000,
-                trusted: None,
-            }),
+            privacy: Some(Privacy::new(
+                "1".parse().unwrap(),
+                Delta::new(1e-5).unwrap(),
+                1000,
+            )),
             ..base
         };
         assert_eq!(private.check(), Ok(()));
+        let three = Proposal {
+            positives: vec![0, 1, 2],
+            ..private.clone()
+        };
+        let words = three.check().unwrap_err().to_string();
+        assert!(words.contains("as many models"), "{words}");
         let with_sums = Proposal {
             standardise: true,
             ..private
         };
         let words = with_sums.check().unwrap_err().to_string();
-        assert!(words.contains("no sums of columns"), "{words}");
+        assert!(words.contains("no exact sums of columns"), "{words}");
     }
 
     #[test]

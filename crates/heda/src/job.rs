@@ -1,5 +1,7 @@
 //! What is to be trained: a [`Job`], put together step by step and checked once.
 
+mod rules;
+
 use crate::planning::AutoIota;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
@@ -13,7 +15,8 @@ use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::score::Method;
 use heda_train::job::{Choice, JobSpec};
-use heda_train::proposal::{Engine, JobId, Privacy, Ranking, Spending};
+use heda_train::proposal::{ClassWeight, Engine, JobId, Privacy, Ranking, Spending, models_of};
+use heda_train::weighing::BadWeight;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -38,7 +41,8 @@ struct Parts {
     privacy: Option<Privacy>,
     resolution: Resolution,
     key_bits: u32,
-    loss: LossKind,
+    loss: Option<LossKind>,
+    class_weight: Option<ClassWeight>,
     settings: Settings,
     holdout_permille: u32,
     ranking: Ranking,
@@ -85,12 +89,18 @@ pub enum JobFault {
     /// No iteration.
     #[error("a job needs at least one iteration")]
     NoIteration,
-    /// A private job has one model.
-    #[error("a private job tells two classes apart, and the schema has {0}")]
-    PrivateClasses(usize),
     /// No plan keeps the promise.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// What does not go with a numeric label.
+    #[error("the label is a number, which needs {0}")]
+    Number(&'static str),
+    /// What does not go with weights of classes.
+    #[error("weights of classes need {0}")]
+    Weighed(&'static str),
+    /// Weights that the classes do not have.
+    #[error(transparent)]
+    Weights(#[from] BadWeight),
     /// A penalty that is none.
     #[error("the penalty C must be a number above 0; a large one means a small penalty")]
     Penalty,
@@ -101,14 +111,18 @@ impl Job {
     pub fn builder(data_set: impl Into<String>, schema: impl Into<Arc<Schema>>) -> JobBuilder {
         let schema = schema.into();
         let max_iterations = usual_iterations(schema.width());
-        let resolution = Resolution::for_columns(schema.width());
+        let resolution = match schema.label().number() {
+            Some(_) => Resolution::for_numbers(schema.width()),
+            None => Resolution::for_columns(schema.width()),
+        };
         JobBuilder {
             parts: Parts {
                 data_set: data_set.into(),
                 schema,
                 engine: Engine::default(),
                 key_bits: 2048,
-                loss: LossKind::default(),
+                loss: None,
+                class_weight: None,
                 settings: Settings {
                     max_iterations,
                     ..Settings::lbfgs()
@@ -142,7 +156,12 @@ impl Job {
 
     /// What is minimised.
     pub fn loss(&self) -> LossKind {
-        self.parts.loss
+        self.parts.loss()
+    }
+
+    /// How much the rows of each class count, if not all alike.
+    pub fn class_weight(&self) -> Option<&ClassWeight> {
+        self.parts.class_weight.as_ref()
     }
 
     /// Scikit-learn's C, or no penalty.
@@ -193,7 +212,7 @@ impl Job {
             schema: Arc::clone(&parts.schema),
             positives: positives(&parts.schema),
             engine: parts.engine,
-            loss: parts.loss,
+            loss: parts.loss(),
             resolution: parts.resolution,
             settings: parts.settings.clone(),
             holdout_permille: parts.holdout_permille,
@@ -202,6 +221,7 @@ impl Job {
             spending: parts.spending.clone(),
             privacy: parts.privacy,
             key_bits: parts.key_bits,
+            class_weight: parts.class_weight.clone(),
         };
         match &parts.encrypted {
             Encrypted::Auto { goal, sample } => {
@@ -212,9 +232,10 @@ impl Job {
     }
 }
 
-/// The classes to be told from the rest: of two, the second one alone.
+/// The classes to be told from the rest: of two, the second one alone. A number has one model.
 fn positives(schema: &Schema) -> Vec<u32> {
     match schema.label().classes().len() {
+        0 => vec![0],
         2 => vec![1],
         many => (0..many as u32).collect(),
     }
@@ -264,9 +285,9 @@ impl JobBuilder {
         self
     }
 
-    /// What is minimised; the logistic loss if this is not called.
+    /// What is minimised; the logistic loss if this is not called, and least squares for a number.
     pub fn loss(mut self, loss: LossKind) -> Self {
-        self.parts.loss = loss;
+        self.parts.loss = Some(loss);
         self
     }
 
@@ -315,8 +336,8 @@ impl JobBuilder {
         self
     }
 
-    /// Makes the job private: everything that it reveals keeps to (ε, δ). Loss, steps and grids are
-    /// those of private jobs, no feature is scored and all are encrypted.
+    /// Makes the job private: everything that it reveals keeps to (ε, δ), which all models share. Loss,
+    /// steps and grids are those of private jobs, no feature is scored and all are encrypted.
     pub fn private(mut self, privacy: Privacy) -> Self {
         let columns = self.parts.schema.columns().iter();
         let features = columns.map(|column| column.name().to_owned()).collect();
@@ -324,13 +345,17 @@ impl JobBuilder {
         self.parts.encrypted = Encrypted::All;
         self.parts.spending = None;
         self.parts.engine = Engine::Resident;
-        self.parts.loss = LossKind::BoundedLogistic;
+        self.parts.loss = Some(LossKind::BoundedLogistic);
         self.parts.resolution = Resolution::PRIVATE;
-        self.parts.privacy = Some(privacy);
+        self.parts.privacy = Some(Privacy {
+            models: models_of(&self.parts.schema),
+            ..privacy
+        });
         self
     }
 
-    /// The same for about so many training rows in all, with the δ that suits them if none is given.
+    /// The same for about so many training rows in all, with the δ that suits them if none is given, and
+    /// with means and deviations bought where the schema states nothing typical.
     ///
     /// # Errors
     /// If δ is no protection for so many rows.
@@ -346,12 +371,14 @@ impl JobBuilder {
             None => Delta::default_for(rows),
         };
         delta.check_rows(rows)?;
-        Ok(self.private(Privacy {
-            epsilon,
-            delta,
-            rows,
-            trusted: None,
-        }))
+        let promise = Privacy::new(epsilon, delta, rows).suited(&self.parts.schema);
+        Ok(self.private(promise))
+    }
+
+    /// How much the rows of each class count; all alike if this is not called.
+    pub fn class_weight(mut self, weight: impl Into<Option<ClassWeight>>) -> Self {
+        self.parts.class_weight = weight.into();
+        self
     }
 
     /// Key size of engine `paper`.
@@ -365,7 +392,11 @@ impl JobBuilder {
     /// # Errors
     /// If no provider could do it, whatever its rows.
     pub fn build(self) -> Result<Job, JobFault> {
-        let parts = self.parts;
+        let mut parts = self.parts;
+        match parts.schema.label().number() {
+            Some(_) => parts.fit_number()?,
+            None => parts.check_weights()?,
+        }
         let features = parts.schema.columns().len();
         let none = match &parts.encrypted {
             Encrypted::Best(iota) if *iota > features => {
@@ -389,10 +420,6 @@ impl JobBuilder {
             return Err(JobFault::NoIteration);
         }
         if let Some(privacy) = &parts.privacy {
-            let classes = parts.schema.label().classes().len();
-            if classes != 2 {
-                return Err(JobFault::PrivateClasses(classes));
-            }
             privacy.plan(parts.schema.width() + 1)?;
         }
         let useless = |c: f64| !(c.is_finite() && c > 0.0);

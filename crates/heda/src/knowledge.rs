@@ -88,13 +88,15 @@ impl Lesson {
         match self {
             Self::Model => "the model",
             Self::Moments => {
-                "mean and deviation of each encrypted number and how many rows each encrypted level \
-                 has, over all providers"
+                "mean and deviation of each encrypted number and of a numeric label, and how many rows \
+                 each encrypted level has and, if classes are balanced, each class, over all \
+                 providers"
             }
             Self::Gradients => "the gradient of each iteration, summed over all providers",
             Self::HeldOutCounts => {
                 "how many held-out rows of each class score in which range, summed over all \
-                 providers; no prediction"
+                 providers; of a numeric label the sums of squared and absolute errors, of the \
+                 numbers and of their squares; no prediction"
             }
             Self::RowsOfEach => "how many rows each provider has",
             Self::Scores => "the scores of the features, summed over all providers",
@@ -106,7 +108,8 @@ impl Lesson {
             }
             Self::Windows => {
                 "which range of each encrypted number the grid covers: eight deviations on both \
-                 sides of everybody's mean, rounded to a deviation or two"
+                 sides of everybody's mean, rounded to a deviation or two; mean and deviation of a \
+                 numeric label as roughly; how much balanced classes count, to one part in 64"
             }
             Self::Split => "which features are encrypted, published and left out",
             Self::RowsOfAll => {
@@ -120,10 +123,10 @@ impl Lesson {
     pub fn when(self) -> &'static str {
         match self {
             Self::Moments => {
-                "with L-BFGS, unless the schema states means and deviations; of one provider alone \
-                 if there is only one"
+                "with L-BFGS, unless the schema states means and deviations; in private jobs of what it does \
+                 not state, with noise; of one provider alone if there is only one"
             }
-            Self::Windows => "with L-BFGS",
+            Self::Windows => "with L-BFGS; in private jobs that buy moments",
             Self::Gradients => "always; of one provider alone if there is only one",
             Self::HeldOutCounts => "if rows are held out",
             Self::Scores => "if all providers rank the features",
@@ -157,11 +160,18 @@ impl Lesson {
             }
             Self::Moments => match revealed.moment_numbers {
                 0 => return None,
+                numbers if revealed.label_numbers > 0 => format!(
+                    "{numbers} sums of encrypted columns and of labels, from which means, deviations \
+                     and shares follow"
+                ),
                 numbers => format!(
                     "{numbers} sums of encrypted columns, from which means and deviations follow"
                 ),
             },
-            Self::HeldOutCounts => format!("{} counts of held-out rows", revealed.count_numbers),
+            Self::HeldOutCounts => match run.number {
+                Some(_) => format!("{} sums over held-out rows", revealed.count_numbers),
+                None => format!("{} counts of held-out rows", revealed.count_numbers),
+            },
             Self::RowsOfEach => self.what().to_owned(),
             Self::Scores => scored.then(|| self.what().to_owned())?,
             Self::PublishedColumns => run.epsilon_total.map(|_| "the published columns".into())?,

@@ -53,6 +53,7 @@
 //! `paper` has the protocol of the paper, which leaks and is here for comparison.
 
 mod data_user;
+pub mod expectation;
 pub mod failure;
 pub mod files;
 pub mod identity;
@@ -60,8 +61,10 @@ mod job;
 pub mod knowledge;
 pub mod local_job;
 pub mod oversight;
+pub mod plan;
 pub mod planning;
 mod provider;
+pub mod publishing;
 mod remote;
 pub mod report;
 mod schema_file;
@@ -87,10 +90,10 @@ pub use heda_node::client::training::{Listener, Notice};
 pub use heda_node::config::ProviderConfig;
 pub use heda_node::system::logging::note;
 pub use heda_train::job::{Checkpoint, NotKept, Observer, Quiet};
-pub use heda_train::proposal::{Engine, Ranking, Spending};
+pub use heda_train::proposal::{ClassWeight, Engine, Ranking, Spending};
 pub use job::{Job, JobBuilder, JobFault};
 pub use provider::Provider;
-pub use remote::{RemoteJob, ResultFolder};
+pub use remote::{RemoteJob, ResultFolder, named_weights};
 pub use schema_file::confirmed_schema;
 pub use simulation::Simulation;
 pub use trained::Trained;

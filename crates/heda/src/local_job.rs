@@ -13,7 +13,7 @@ use heda_learn::optimise::{Method as Optimise, Settings, usual_iterations};
 use heda_learn::partition::Goal;
 use heda_learn::score::Method;
 use heda_train::job::Observer;
-use heda_train::proposal::{Engine, Privacy, Ranking, Spending};
+use heda_train::proposal::{ClassWeight, Engine, Privacy, Ranking, Spending};
 use std::sync::Arc;
 
 /// Held-out share of every provider's rows, in thousandths.
@@ -53,6 +53,8 @@ pub struct LocalJob {
     /// ε of a private job, with the δ that suits the rows; the rest of the job is then as private jobs
     /// are.
     pub private: Option<Epsilon>,
+    /// Whether every class counts as much as the others together.
+    pub balanced: bool,
     /// Where everything random comes from.
     pub randomness: Randomness,
 }
@@ -138,6 +140,7 @@ impl LocalJob {
         let builder = Job::builder(self.bundle.name(), schema)
             .engine(self.engine)
             .key_bits(self.key_bits)
+            .class_weight(self.balanced.then_some(ClassWeight::Balanced))
             .settings(self.settings.clone().unwrap_or(settings))
             .hold_out(HOLDOUT_PERMILLE)
             .ranking(Ranking::Agreed {
@@ -154,12 +157,11 @@ impl LocalJob {
             None => builder.encrypt_best(iota),
         };
         let builder = match self.private {
-            Some(epsilon) => builder.private(Privacy {
-                epsilon,
-                delta: Delta::default_for(training as u64),
-                rows: training as u64,
-                trusted: None,
-            }),
+            Some(epsilon) => {
+                let rows = training as u64;
+                let promise = Privacy::new(epsilon, Delta::default_for(rows), rows);
+                builder.private(promise.suited(&self.bundle.schema(self.coding)))
+            }
             None => builder,
         };
         builder.build().map_err(Failure::input)

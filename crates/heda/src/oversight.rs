@@ -65,11 +65,8 @@ pub fn preview(config: &ProviderConfig, job: &Path, peer: &str) -> Result<Previe
     let own = Identity::load(&config.identity).map_err(Failure::input)?;
     let facts = data.facts(job.holdout_permille());
     let mut request = job.request(&facts, own.fingerprint());
-    // One model a class, or one for two classes; a plan knows its gradients.
-    request.iterations *= match data.dataset().classes().len() as u64 {
-        2 => 1,
-        classes => classes,
-    };
+    // A plan knows its gradients: a private job has one model.
+    request.iterations *= data.schema().label().models() as u64;
     if let Ok(schema) = Schema::read(&job.schema) {
         request.schema = schema.fingerprint().to_string();
     }
@@ -102,7 +99,8 @@ fn room(
         return Ok(());
     };
     let spent = account.map_or(Cost::ZERO, |account| account.spent);
-    match spent.plus(each.times(grant.iterations)) <= cap.total() {
+    let job = each.times(grant.iterations).plus(grant.private_moments);
+    match spent.plus(job) <= cap.total() {
         true => Ok(()),
         false => Err(Failure::new(
             Kind::Refused,

@@ -8,6 +8,10 @@
 //! numbers of rows; bytes, round trips and memory then follow a straight line through both, and
 //! time, most of which is work on rows, is in proportion.
 
+mod auto;
+
+pub use auto::AutoIota;
+
 use crate::failure::{Failure, Kind};
 use crate::simulation::job_failure;
 use heda_blocks::channel::Traffic;
@@ -15,15 +19,13 @@ use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::optimise::{Method, Settings};
-use heda_learn::partition::{CostModel, Goal, Partition, PartitionError};
 use heda_learn::schema::Schema;
-use heda_train::estimate::{EstimateError, Estimator};
-use heda_train::job::{Choice, IotaChooser, JobSpec, Known, NoIota, Quiet};
+use heda_learn::target;
+use heda_train::job::{Choice, JobSpec, Quiet};
 use heda_train::local::{self, LocalRun, Parts};
 use heda_train::proposal::{Engine, Ranking, Spending};
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use std::time::Instant;
 
 /// Rows that a choice of ι is measured with: it compares, and need not be exact.
@@ -260,6 +262,26 @@ fn peak_memory() -> Option<u64> {
     Some(kib * 1024)
 }
 
+/// As many gradients as said, where the result does not matter: plain descent, or, because nothing
+/// else learns a number, L-BFGS.
+pub fn measuring(schema: &Schema, iterations: u32, batches: usize) -> Settings {
+    let method = match schema.label().number() {
+        Some(_) => Settings::lbfgs().method,
+        None => Method::Descent {
+            rate: 1e-3,
+            minimum_rate: 0.0,
+            decay: 0.0,
+            batches,
+        },
+    };
+    Settings {
+        method,
+        c: None,
+        tolerance: 0.0,
+        max_iterations: iterations,
+    }
+}
+
 /// Runs the protocol for so many iterations on random rows.
 fn run(shape: &Shape<'_>, rows: &[usize], iterations: u32) -> Result<(LocalRun, f64), Failure> {
     let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
@@ -276,17 +298,7 @@ fn run(shape: &Shape<'_>, rows: &[usize], iterations: u32) -> Result<(LocalRun, 
     let names = shape.order.iter().map(|&f| schema.columns()[f].name());
     let spec = JobSpec {
         job: local::fresh_job_id(&randomness).map_err(|e| bug(&e))?,
-        settings: Settings {
-            method: Method::Descent {
-                rate: 1e-3,
-                minimum_rate: 0.0,
-                decay: 0.0,
-                batches: shape.spec.settings.method.batches(),
-            },
-            c: None,
-            tolerance: 0.0,
-            max_iterations: iterations,
-        },
+        settings: measuring(schema, iterations, shape.spec.settings.method.batches()),
         ranking: Ranking::Given {
             features: names.map(str::to_owned).collect(),
         },
@@ -329,95 +341,13 @@ fn random_rows(
         }
     }
     let classes = schema.label().classes();
-    let labels = (0..rows).map(|row| (row % classes.len()) as u32).collect();
+    let label = |row: usize| match classes.len() {
+        // A number: any that vary.
+        0 => (row * 7919) as u32 % target::STEPS,
+        classes => (row % classes) as u32,
+    };
+    let labels = (0..rows).map(label).collect();
     Dataset::new(features, values, labels, classes).map_err(|e| bug(&e))
-}
-
-/// Chooses how many features are encrypted, for a goal: time measured as above with all parties on
-/// this machine, accuracy estimated in clear on rows that may be read.
-#[derive(Debug)]
-pub struct AutoIota {
-    goal: Goal,
-    spec: JobSpec,
-    estimator: Option<Estimator>,
-}
-
-impl AutoIota {
-    /// Puts the choice into a job. Accuracy is estimated on `sample`.
-    pub fn put_into(
-        spec: JobSpec,
-        goal: Goal,
-        sample: Option<&Dataset>,
-        randomness: &Randomness,
-    ) -> JobSpec {
-        let bits = spec.resolution.value_bits();
-        let estimator = sample
-            .map(|rows| Estimator::new(rows, spec.spending.clone(), bits, randomness.clone()));
-        let chooser = Self {
-            goal,
-            spec: spec.clone(),
-            estimator,
-        };
-        JobSpec {
-            choice: Choice::Auto(Arc::new(chooser)),
-            ..spec
-        }
-    }
-
-    /// The line through the times with the best feature encrypted and with all of them.
-    fn cost_model(&self, known: &Known<'_>) -> Result<CostModel, NoChoice> {
-        let order = known.ranking.order();
-        let iterations = self.spec.settings.max_iterations;
-        let iterations = iterations.saturating_mul(self.spec.positives.len() as u32);
-        let mut times = Vec::new();
-        for iota in [1, order.len()] {
-            let shape = Shape {
-                spec: &self.spec,
-                order,
-                iota,
-                rows: known.rows,
-                most_rows: COMPARED_ROWS,
-                repeats: 1,
-            };
-            let costs = measure(&shape)?;
-            let chosen = order[..iota].iter();
-            let columns = chosen.map(|&f| known.features[f].columns.len()).sum();
-            times.push((columns, costs.seconds.of(iterations)));
-        }
-        match times[..] {
-            [(columns, seconds), (same, _)] if columns == same => Ok(CostModel {
-                per_column_seconds: 0.0,
-                fixed_seconds: seconds,
-            }),
-            _ => Ok(CostModel::fit(&times)?),
-        }
-    }
-}
-
-/// Why no ι was chosen.
-#[derive(Debug, thiserror::Error)]
-enum NoChoice {
-    #[error(transparent)]
-    Partition(#[from] PartitionError),
-    #[error(transparent)]
-    Measure(#[from] Failure),
-    #[error(transparent)]
-    Estimate(#[from] EstimateError),
-    #[error("an accepted loss of accuracy needs rows to estimate it with; name a sample")]
-    NoSample,
-}
-
-impl IotaChooser for AutoIota {
-    fn choose(&self, known: Known<'_>) -> Result<Partition, NoIota> {
-        let cost = self.cost_model(&known).map_err(NoIota::because)?;
-        let order = known.ranking.order().to_vec();
-        let accuracy = |iota: usize| {
-            let estimator = self.estimator.as_ref().ok_or(NoChoice::NoSample)?;
-            Ok(estimator.accuracy(&order[..iota])?)
-        };
-        Partition::auto(known.ranking, known.features, self.goal, &cost, accuracy)
-            .map_err(|e: NoChoice| NoIota::because(e))
-    }
 }
 
 #[cfg(test)]

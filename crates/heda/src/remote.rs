@@ -15,14 +15,14 @@ use heda_learn::table::TableReader;
 use heda_node::client::state::StateFile;
 use heda_node::client::training::{Listener, NetworkJob, NetworkJobError};
 use heda_node::client::{ConnectError, Connector, RemoteProvider};
-use heda_node::config::{Answer, Iota, JobConfig, Seconds};
+use heda_node::config::{Answer, ClassWeights, Iota, JobConfig, Seconds};
 use heda_node::identity::Identity;
 use heda_node::system::clock::SystemClock;
 use heda_node::system::stop::StopSignal;
 use heda_node::wire::WireLimits;
 use heda_train::job::JobSpec;
 use heda_train::local::fresh_job_id;
-use heda_train::proposal::{Ranking, Spending};
+use heda_train::proposal::{ClassWeight, Ranking, Spending};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
@@ -230,7 +230,7 @@ fn terms(config: &JobConfig, schema: &Schema) -> String {
         config.order,
         config.epsilon,
         config.mechanism,
-        config.loss,
+        (config.loss, &config.class_weight),
         config.optimiser,
         config.iterations,
         config.tolerance,
@@ -258,7 +258,7 @@ fn job(
     let builder = Job::builder(config.data_set.to_string(), Arc::clone(schema))
         .engine(config.engine)
         .key_bits(config.key_bits)
-        .loss(config.loss)
+        .class_weight(class_weight(config, schema)?)
         .settings(Settings {
             method: config.optimiser.clone(),
             c: Some(config.c.get()),
@@ -268,12 +268,48 @@ fn job(
         .hold_out(config.holdout_permille())
         .ranking(ranking(config))
         .spend(config.epsilon.map(Spending::Total));
+    let builder = match config.loss {
+        Some(loss) => builder.loss(loss),
+        None => builder,
+    };
     let builder = encrypted(builder, config, sample);
     let builder = match config.privacy {
-        Some(privacy) => builder.private(privacy.promise()),
+        Some(privacy) => builder.private(privacy.promise(schema)),
         None => builder,
     };
     builder.build().map_err(Failure::input)
+}
+
+/// Weights in the order of the schema's classes.
+fn class_weight(config: &JobConfig, schema: &Schema) -> Result<Option<ClassWeight>, Failure> {
+    let by_name = match &config.class_weight {
+        None => return Ok(None),
+        Some(ClassWeights::Balanced) => return Ok(Some(ClassWeight::Balanced)),
+        Some(ClassWeights::ByName(weights)) => weights,
+    };
+    named_weights(by_name.iter().map(|(name, w)| (name.as_str(), *w)), schema).map(Some)
+}
+
+/// Weights by the names of classes; a class that is not named counts 1.
+///
+/// # Errors
+/// If the schema has no class of such a name.
+pub fn named_weights<'a>(
+    weights: impl IntoIterator<Item = (&'a str, f64)>,
+    schema: &Schema,
+) -> Result<ClassWeight, Failure> {
+    let classes = schema.label().classes();
+    let mut all = vec![1.0; classes.len()];
+    for (name, weight) in weights {
+        let Some(class) = classes.iter().position(|class| class == name) else {
+            return Err(Failure::input(format!(
+                "class_weight names {name:?}, and the classes are {}",
+                classes.join(", ")
+            )));
+        };
+        all[class] = weight;
+    }
+    Ok(ClassWeight::Given(all))
 }
 
 fn encrypted(builder: JobBuilder, config: &JobConfig, sample: Option<Arc<Dataset>>) -> JobBuilder {

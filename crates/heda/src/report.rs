@@ -92,8 +92,12 @@ fn megabytes(bytes: u64) -> String {
 }
 
 fn opening(summary: &Summary) -> Markup {
+    let what = match &summary.number {
+        Some(number) => format!("A model that predicts {}, trained", number.label),
+        None => "A classifier trained".to_owned(),
+    };
     let lead = format!(
-        "A classifier trained on {} rows of {} providers; {} of {} features encrypted, {} \
+        "{what} on {} rows of {} providers; {} of {} features encrypted, {} \
          iterations, engine {}. {} rows were held out and stayed encrypted while \
          it was evaluated.",
         summary.rows,
@@ -206,20 +210,31 @@ fn coefficients(summary: &Summary, model: &Model) -> Markup {
     let ranked = &summary.features_by_rank;
     let dropped = ranked.iter().any(|f| f.protection == "dropped");
     let inner = html! {
-        p.key { span.up {} " more likely " span.down {} " less likely" }
-        p {
-            "An effect is the change of the log-odds when a column goes from its lower to its \
-             upper bound."
-            @if dropped { " Features that were left out have no weight." }
+        @match &summary.number {
+            Some(number) => {
+                p.key { span.up {} " more " span.down {} " less" }
+                p {
+                    "An effect is the change of the predicted " (number.label) " when a column goes \
+                     from its lower to its upper bound."
+                }
+            }
+            None => {
+                p.key { span.up {} " more likely " span.down {} " less likely" }
+                p {
+                    "An effect is the change of the log-odds when a column goes from its lower to \
+                     its upper bound."
+                }
+            }
         }
+        @if dropped { p { "Features that were left out have no weight." } }
         @for classifier in model.classifiers() {
-            (of_class(classifier, several))
+            (of_class(classifier, several, summary.number.is_some()))
         }
     };
     section("Coefficients", &inner)
 }
 
-fn of_class(classifier: &Classifier, several: bool) -> Markup {
+fn of_class(classifier: &Classifier, several: bool, number: bool) -> Markup {
     let named = &classifier.original.coefficients;
     let effects = classifier.scaled.iter().skip(1);
     let mut columns: Vec<(&str, f64, f64)> = named
@@ -254,6 +269,7 @@ fn of_class(classifier: &Classifier, several: bool) -> Markup {
         )
         .collect();
     let title = match (several, columns.len() > DRAWN_COEFFICIENTS) {
+        _ if number => format!("Effects on {}", classifier.class),
         (true, _) => format!("Largest effects for class {}", classifier.class),
         (false, true) => "Largest effects on the log-odds".to_owned(),
         (false, false) => "Effects on the log-odds".to_owned(),

@@ -20,6 +20,8 @@
 //! # }
 //! ```
 
+mod number;
+
 use crate::failure::{Failure, Kind};
 use crate::job::Job;
 use crate::summary::{About, Controls, Matrix};
@@ -29,11 +31,13 @@ use heda_dp::epsilon::Epsilon;
 use heda_learn::data::Dataset;
 use heda_learn::gradient::Batch;
 use heda_learn::metrics::Confusion;
-use heda_learn::oracle::{TrainConfig, score, train};
+use heda_learn::oracle::{TrainConfig, score, train_weighed};
 use heda_learn::split::shuffle;
 use heda_train::error::JobError;
+use heda_train::house::SMALLEST_BATCH;
 use heda_train::job::{Observer, Quiet};
 use heda_train::local::{self, LocalRun, Parts};
+use heda_train::proposal::ClassWeight;
 use std::time::Instant;
 
 /// Fewest rows that each of several providers of a simulation may have.
@@ -142,11 +146,11 @@ impl Simulation {
             busy: run.reports.iter().map(|report| report.busy).collect(),
             controls: Controls {
                 private: self.private_accuracy(&run, &held_out),
-                ..controls(&training, &held_out, &run.outcome.split.encrypted)
+                ..self.controls(&training, &held_out, &run.outcome.split.encrypted)
             },
         };
         let mut trained = Trained::new(about, self.job.loss(), &run.outcome, Vec::new())?;
-        if self.job.schema().label().classes().len() > 2 {
+        if self.job.schema().label().models() > 1 {
             let held_out = joined(&held_out).filter(|rows| rows.rows() > 0);
             let evaluation = held_out.map(|rows| trained.model.evaluate(&rows));
             trained.summary.matrix = evaluation.as_ref().and_then(Matrix::of);
@@ -172,7 +176,11 @@ impl Simulation {
     /// How often a private model is right on the rows that were set aside.
     fn private_accuracy(&self, run: &LocalRun, held_out: &[Dataset]) -> Option<f64> {
         self.job.privacy()?;
-        let beta = &run.outcome.fits.first()?.beta;
+        // Of several models no single one names the class.
+        let [fit] = &run.outcome.fits[..] else {
+            return None;
+        };
+        let beta = &fit.beta;
         let held_out = joined(held_out)?;
         let labels = held_out.labels().iter().enumerate();
         let pairs =
@@ -225,10 +233,11 @@ impl Simulation {
     }
 
     fn parts(&self, data: &Dataset) -> Result<Vec<Dataset>, Failure> {
-        let most = match data.rows() {
-            0 | 1 => 0,
-            rows => (rows / FEWEST_ROWS).max(1),
-        };
+        let most = (data.rows() / FEWEST_ROWS).max(1);
+        let most = (1..=most)
+            .rev()
+            .find(|parts| self.is_enough(data.rows() / parts));
+        let most = most.unwrap_or(0);
         if self.providers == 0 || self.providers > most {
             return Err(Failure::input(match most {
                 0 => format!("{} rows are too few to divide; give more", data.rows()),
@@ -250,8 +259,34 @@ impl Simulation {
     }
 }
 
-/// What somebody with all rows under one roof would get.
-fn controls(training: &[Dataset], held_out: &[Dataset], encrypted: &[usize]) -> Controls {
+impl Simulation {
+    /// Whether a provider with so many rows would take part: enough to train on and to hold out.
+    fn is_enough(&self, rows: usize) -> bool {
+        let permille = self.job.holdout_permille();
+        let held_out = (rows as u64 * u64::from(permille) / 1000) as usize;
+        rows - held_out >= SMALLEST_BATCH && (permille == 0 || held_out >= SMALLEST_BATCH)
+    }
+
+    /// What somebody with all rows under one roof would get.
+    fn controls(
+        &self,
+        training: &[Dataset],
+        held_out: &[Dataset],
+        encrypted: &[usize],
+    ) -> Controls {
+        match self.job.schema().label().number() {
+            Some(number) => number::controls(number, &self.job, training, held_out, encrypted),
+            None => controls(self.job.class_weight(), training, held_out, encrypted),
+        }
+    }
+}
+
+fn controls(
+    weight: Option<&ClassWeight>,
+    training: &[Dataset],
+    held_out: &[Dataset],
+    encrypted: &[usize],
+) -> Controls {
     let (Some(training), Some(held_out)) = (joined(training), joined(held_out)) else {
         return Controls::default();
     };
@@ -261,7 +296,8 @@ fn controls(training: &[Dataset], held_out: &[Dataset], encrypted: &[usize]) -> 
     let all: Vec<usize> = (0..training.features().len()).collect();
     let mut kept = encrypted.to_vec();
     kept.sort_unstable();
-    let plain = clear_accuracy(&training, &held_out, &all);
+    let clear = |features: &[usize]| clear_accuracy(weight, &training, &held_out, features);
+    let plain = clear(&all);
     let classes = held_out.classes().len();
     let counts = Confusion::new(classes, held_out.labels().iter().map(|&label| (label, 0)));
     Controls {
@@ -269,16 +305,22 @@ fn controls(training: &[Dataset], held_out: &[Dataset], encrypted: &[usize]) -> 
         dropped: match kept.len() {
             0 => None,
             _ if kept == all => plain,
-            _ => clear_accuracy(&training, &held_out, &kept),
+            _ => clear(&kept),
         },
         private: None,
+        number: None,
         majority: counts.majority_accuracy(),
     }
 }
 
 /// Accuracy of training in clear on some features: of two classes one model, of more one a class,
 /// and the class with the highest score wins.
-fn clear_accuracy(training: &Dataset, held_out: &Dataset, features: &[usize]) -> Option<f64> {
+fn clear_accuracy(
+    weight: Option<&ClassWeight>,
+    training: &Dataset,
+    held_out: &Dataset,
+    features: &[usize],
+) -> Option<f64> {
     let training = training.select_features(features);
     let held_out = held_out.select_features(features);
     let config = TrainConfig::logistic();
@@ -288,8 +330,12 @@ fn clear_accuracy(training: &Dataset, held_out: &Dataset, features: &[usize]) ->
     } else {
         0..classes as u32
     };
-    let fits = positives.map(|class| train(&training, class, &config).map(|fit| fit.beta));
-    let fits: Vec<Vec<f64>> = fits.collect::<Result<_, _>>().ok()?;
+    let fit = |class| {
+        let weights = weights(weight, &training, class)?;
+        let fit = train_weighed(&training, class, &config, weights);
+        fit.ok().map(|fit| fit.beta)
+    };
+    let fits: Vec<Vec<f64>> = positives.map(fit).collect::<Option<_>>()?;
     let predicted = |row: &[f64]| match &fits[..] {
         [only] => u32::from(score(only, row) > 0.0),
         many => {
@@ -302,6 +348,20 @@ fn clear_accuracy(training: &Dataset, held_out: &Dataset, features: &[usize]) ->
     let labels = held_out.labels().iter().enumerate();
     let pairs = labels.map(|(row, &label)| (label, predicted(held_out.row(row))));
     Confusion::new(classes, pairs).accuracy()
+}
+
+/// What rows of the rest and of a class count; `None` if that differs within the rest.
+fn weights(weight: Option<&ClassWeight>, data: &Dataset, class: u32) -> Option<[f64; 2]> {
+    match weight {
+        None => Some([1.0; 2]),
+        Some(ClassWeight::Given(weights)) => <[f64; 2]>::try_from(&weights[..]).ok(),
+        Some(ClassWeight::Balanced) => {
+            let labels = data.labels().iter();
+            let own = labels.filter(|label| **label == class).count();
+            let rows = data.rows() as f64;
+            Some([data.rows() - own, own].map(|part| rows / (2.0 * part.max(1) as f64)))
+        }
+    }
 }
 
 /// All parts under one roof: a control may do what nobody in the job can.

@@ -3,12 +3,15 @@
 
 mod interval;
 mod matrix;
+mod number;
 mod privacy;
 mod text;
 mod training;
 
 pub use interval::interval;
 pub use matrix::Matrix;
+pub use number::{NumberControls, NumberResult};
+pub(crate) use number::{r_squared, significant};
 
 use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
@@ -63,6 +66,8 @@ pub struct Summary {
     pub by_class: Vec<ClassResult>,
     /// Of more than two classes which one the highest score names, where all rows may be read.
     pub matrix: Option<Matrix>,
+    /// How good predictions of a number are, if the label is one.
+    pub number: Option<NumberResult>,
     /// Of a control in clear with all features.
     pub plain_accuracy: Option<f64>,
     /// Of a control in clear with the encrypted features only.
@@ -215,6 +220,8 @@ pub struct Controls {
     pub majority: Option<f64>,
     /// Accuracy of a private model on rows that were set aside.
     pub private: Option<f64>,
+    /// Of a model for a number.
+    pub number: Option<NumberControls>,
 }
 
 /// What a summary is about, apart from the outcome.
@@ -294,7 +301,7 @@ impl Summary {
             }),
             confusion: only.as_ref().and_then(|only| only.confusion),
             stopped: (outcome.fits.iter())
-                .map(|fit| training::stopped(fit, &classes))
+                .map(|fit| training::stopped(fit, &outcome.settings.method, &classes))
                 .collect(),
             warnings: training::warnings(outcome, &classes),
             penalty: outcome.penalty(),
@@ -302,6 +309,11 @@ impl Summary {
             auc: only.as_ref().and_then(|only| only.auc),
             by_class,
             matrix: None,
+            number: about.schema.label().number().map(|_| NumberResult {
+                label: about.schema.label().column().to_owned(),
+                errors: outcome.fits.first().and_then(|fit| fit.errors),
+                controls: about.controls.number,
+            }),
             classes,
             plain_accuracy: about.controls.plain,
             dropped_accuracy: about.controls.dropped,

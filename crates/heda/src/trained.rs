@@ -102,6 +102,10 @@ fn model(
     let betas = outcome.fits.iter();
     let betas: Vec<Vec<f64>> = betas
         .map(|fit| outcome.full_beta(&features, &fit.beta))
+        .map(|beta| match schema.label().number() {
+            Some(number) => number.to_units(&beta),
+            None => beta,
+        })
         .collect();
     let mut notes = BTreeMap::from([
         ("seeded".to_owned(), summary.seeded.to_string()),

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use heda::failure::Kind;
-use heda::{Event, Job, Schema, Simulation, TableReader, Watch};
+use heda::{ClassWeight, Event, Job, Schema, Simulation, TableReader, Watch};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -102,6 +102,37 @@ fn rows_that_cannot_be_divided_are_refused() {
     };
     assert!(words(0, &data).contains("choose 1 to 24"));
     assert!(words(25, &data).contains("choose 1 to 24"));
-    let few = data.select_rows(&[0]);
-    assert!(words(1, &few).contains("too few"));
+    // Three rows leave none to hold out, nine a single one: a provider would refuse them.
+    for count in [1, 3, 9] {
+        let few = data.select_rows(&(0..count).collect::<Vec<_>>());
+        assert!(words(1, &few).contains("too few"), "{count} rows");
+    }
+}
+
+#[test]
+fn classes_can_be_balanced_or_weighed() {
+    let (schema, data) = rows();
+    // Few flat ones, which lie among the others.
+    let kept = (0..data.rows()).filter(|row| row % 3 != 2 || row % 30 == 2);
+    let data = data.select_rows(&kept.collect::<Vec<_>>());
+    let run = |weight: Option<ClassWeight>| {
+        let job = Job::builder("flowers", Arc::clone(&schema)).class_weight(weight);
+        let simulation = Simulation::new(job.build().unwrap()).providers(2);
+        let trained = simulation
+            .danger_seeded(5)
+            .run(&data, &mut heda::Quiet)
+            .unwrap();
+        // Between the flat ones and the round ones.
+        trained.model.predict(&[0.13, 0.5]).scores[2]
+    };
+    let alike = run(None);
+    let balanced = run(Some(ClassWeight::Balanced));
+    let weighed = run(Some(ClassWeight::Given(vec![1.0, 1.0, 10.0])));
+    assert!(
+        balanced > alike && weighed > alike,
+        "{alike} {balanced} {weighed}"
+    );
+    let odd = Job::builder("flowers", Arc::clone(&schema));
+    let odd = odd.class_weight(ClassWeight::Given(vec![1.0])).build();
+    assert!(odd.unwrap_err().to_string().contains("1 weights for 3"));
 }

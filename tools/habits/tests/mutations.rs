@@ -1,7 +1,7 @@
 //! The list of defences to be taken out fits the sources.
 #![allow(clippy::unwrap_used)]
 
-use heda_habits::mutations::mutations;
+use heda_habits::mutations::{CAUGHT, PAGE, line, mutations};
 use heda_habits::sources::{root, rust_sources};
 
 #[test]
@@ -21,5 +21,15 @@ fn every_edit_fits_the_sources_and_every_test_exists() {
         let ours = sources.iter().filter(|path| path.starts_with(&folder));
         let found = ours.filter(|path| text(path).contains(&definition)).count();
         assert_eq!(found, 1, "test {}", mutation.test);
+    }
+}
+
+/// The page is written by the program that makes the edits; what it does not list was not tried.
+#[test]
+fn every_defence_was_taken_out_and_missed() {
+    let page = std::fs::read_to_string(root().join(PAGE)).unwrap();
+    for mutation in mutations().unwrap() {
+        let line = line(&mutation, CAUGHT);
+        assert!(page.contains(&line), "{PAGE} has no line {line}");
     }
 }

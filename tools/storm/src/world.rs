@@ -76,6 +76,7 @@ impl World {
              iterations_per_job = 100000\niterations_per_day = 10000000\n\
              evaluations_per_model = 100000\nrankings_per_job = 100000\n\
              known_co_providers_min = 0\nrevealed_per_unknown_max = 100000\n\
+             revealed_per_unknown_lifetime_max = 1000000\nrosters_may_single_out = true\n\
              engines = [\"resident\", \"paper\"]\nconcurrent_jobs_per_peer = 4\n\
              answer_seconds = 20\nstop_grace_seconds = 20\n\
              [reproducible]\nseed = 5\nparty = \"{name}\"\n",
@@ -186,11 +187,15 @@ impl World {
         })
     }
 
+    /// Whether a job has left all that it leaves: whoever began it again would begin another one.
+    pub(crate) fn is_done(&self, seed: u64) -> bool {
+        let there = |file: &str| self.path(&out(seed)).join(file).exists();
+        there("report.html") && !there("checkpoint.json")
+    }
+
     /// Runs a job until it is done, whatever interrupted it before; its model.
     pub(crate) fn finish(&self, seed: u64) -> Result<Value, Trouble> {
-        if !self.path(&out(seed)).join("report.html").exists()
-            || self.path(&out(seed)).join("checkpoint.json").exists()
-        {
+        if !self.is_done(seed) {
             let mut run = self.train(seed, &[])?;
             let status = run.wait()?;
             if !status.success() {

@@ -66,6 +66,9 @@ pub(crate) struct Arguments {
     /// Train privately: epsilon for everything that is revealed, with all features encrypted
     #[arg(long, value_name = "E", conflicts_with_all = ["iota", "epsilon", "drop"])]
     private: Option<Epsilon>,
+    /// Let every class count as much as the others together
+    #[arg(long, conflicts_with = "private")]
+    balanced: bool,
     /// Draw everything from this seed: reproducible, and without protection
     #[arg(long, value_name = "S")]
     seed: Option<u64>,
@@ -121,6 +124,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         },
         settings: None,
         private: arguments.private,
+        balanced: arguments.balanced,
         randomness: arguments
             .seed
             .map_or_else(Randomness::from_os, Randomness::seeded),

@@ -1,16 +1,17 @@
-//! `heda evaluate`: a model on rows whose class is known.
+//! `heda evaluate`: a model on rows whose class, or number, is known.
 
 use crate::options::CsvOptions;
 use crate::output;
 use heda::failure::Failure;
-use heda_learn::model::{Evaluation, Model};
+use heda_learn::model::{Errors, Evaluation, Model};
 use heda_learn::table::TableReader;
 use std::path::PathBuf;
 
 /// Compare a model's predictions with the labels of a file
 ///
 /// Prints accuracy (beside that of always naming the most frequent class), area under the ROC
-/// curve, log-loss and the table of actual and predicted classes.
+/// curve, log-loss and the table of actual and predicted classes; of a model for a number the root
+/// of the mean squared error, the mean absolute error and R².
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   heda evaluate --model model.json --data held-out.csv
@@ -36,11 +37,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .read_file(&arguments.data)
         .map_err(Failure::input)?;
     output::warn(report.warnings());
+    if model.is_numeric() {
+        let errors = model.errors(&data);
+        let errors = errors.ok_or_else(|| Failure::input("the file has no rows"))?;
+        return match arguments.json {
+            true => output::print_json(&errors),
+            false => output::print_text(&error_text(&errors)),
+        };
+    }
     let evaluation = model.evaluate(&data);
     match arguments.json {
         true => output::print_json(&evaluation),
         false => output::print_text(&text(&evaluation)),
     }
+}
+
+/// Errors of a model for a number, a line each.
+fn error_text(errors: &Errors) -> String {
+    let r2 = errors.r2.map_or("-".to_owned(), |r2| format!("{r2:.4}"));
+    format!(
+        "rows  {}\nRMSE  {:.6}\nMAE   {:.6}\nR2    {r2}",
+        errors.rows, errors.rmse, errors.mae
+    )
 }
 
 /// The numbers, a line each, and the table of classes.

@@ -56,11 +56,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     match arguments.json {
         true => output::print_json(&report),
         false => output::print_text(&format!(
-            "{} ({} bytes): {} input columns, classes {}",
+            "{} ({} bytes): {} input columns, {}",
             arguments.out.display(),
             report.bytes,
             report.columns.len(),
-            report.classes.join(", ")
+            match model.is_numeric() {
+                true => format!("a number: {}", model.schema().label().column()),
+                false => format!("classes {}", report.classes.join(", ")),
+            }
         )),
     }
 }

@@ -9,7 +9,8 @@ use heda::files::write_new;
 use heda::identity::{self, Identity};
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Delta;
-use heda_node::config::{Invitation, Name, PrivacyConfig, Share, Terms, template};
+use heda_node::config::template::{self, Minimised};
+use heda_node::config::{Invitation, Name, PrivacyConfig, Share, Terms};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 
@@ -62,6 +63,7 @@ impl Arguments {
             delta: self.delta,
             rows: self.rows?,
             trusted: self.trusted,
+            moments: None,
         })
     }
 }
@@ -70,13 +72,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (text, schema) = confirmed_schema(&arguments.schema, arguments.unconfirmed)?;
     let data_set = arguments.data_set.as_deref().unwrap_or(schema.name());
     let data_set: Name = data_set.parse().map_err(Failure::input)?;
+    let privacy = arguments.privacy();
+    output::warn(privacy.as_ref().and_then(PrivacyConfig::warning));
+    let promise = privacy.map(|privacy| privacy.promise(&schema));
     let job = arguments
         .training
         .put_into(Job::builder(data_set.as_str(), schema));
-    let privacy = arguments.privacy();
-    output::warn(privacy.as_ref().and_then(PrivacyConfig::warning));
-    let job = match &privacy {
-        Some(privacy) => job.private(privacy.promise()),
+    let job = match promise {
+        Some(promise) => job.private(promise),
         None => job,
     };
     let job = job.build().map_err(Failure::input)?;
@@ -99,7 +102,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     copy_schema(&arguments.schema, &out.join("schema.toml"), &text)?;
     std::fs::create_dir_all(out.join("answers")).map_err(Failure::input)?;
     let loss = serde_json::to_value(job.loss()).map_err(|e| Failure::new(Kind::Bug, e))?;
-    let job = template::job(&invitation, loss.as_str().unwrap_or_default());
+    let minimised = Minimised {
+        loss: loss.as_str().unwrap_or_default(),
+        c: job.penalty().filter(|c| *c != 1.0),
+        balanced: arguments.training.is_balanced(),
+    };
+    let job = template::job(&invitation, &minimised);
     write_new(&paths[1], job.as_bytes())?;
     write_new(&paths[0], invitation.to_toml().as_bytes())?;
     output::print_text(&words(arguments, &identity))

@@ -1,4 +1,4 @@
-//! `heda predict`: the class of every row of a file.
+//! `heda predict`: the class, or number, of every row of a file.
 
 use crate::options::CsvOptions;
 use crate::output;
@@ -9,12 +9,12 @@ use heda_learn::table::TableReader;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Predict the class of every row of a file
+/// Predict the class, or number, of every row of a file
 ///
 /// The model holds its schema, so the file is read as the training rows were; a label and other
 /// columns may be there and are passed over. The result is CSV with a line for each row: its number
 /// in the file, or its name from the column --id, the class, and the score and probability of each
-/// classifier. Missing cells go by the rule of the schema; of a row that it drops or refuses
+/// classifier; of a model for a number the number, under the title of the label. Missing cells go by the rule of the schema; of a row that it drops or refuses
 /// nothing is said, and the line has its name only.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -64,7 +64,11 @@ struct Row {
     row: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
-    class: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    number: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     scores: Vec<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     probabilities: Option<Vec<f64>>,
@@ -115,12 +119,14 @@ fn summary<'a>(
     let (rows, rows_left_out) = (all.predictions.len(), all.left_out.len());
     let mut ids = all.ids.into_iter();
     let each = all.numbers.into_iter().zip(all.predictions);
+    let numeric = model.is_numeric();
     let predictions = path.is_none().then(|| {
         each.map(|(row, p)| Row {
             row,
             id: ids.next(),
-            class: names[p.class as usize].clone(),
-            scores: p.scores,
+            class: names.get(p.class as usize).cloned(),
+            number: p.scores.first().copied().filter(|_| numeric),
+            scores: if numeric { Vec::new() } else { p.scores },
             probabilities: p.probabilities,
         })
         .collect()

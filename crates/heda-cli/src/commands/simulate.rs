@@ -162,10 +162,10 @@ fn next_commands(arguments: &Arguments, data_set: &Dataset) -> String {
         .as_ref()
         .or(arguments.write_schema.as_ref());
     let shared = shared.map_or("schema.toml".to_owned(), |path| word(path));
-    // A provider serves private jobs, which have two classes, unless it says otherwise.
-    let (private, exact) = match data_set.classes().len() {
-        2 => (format!(" --private 1 --rows {}", data_set.rows()), ""),
-        _ => (String::new(), " --allow-exact"),
+    // A provider serves private jobs, which learn classes, unless it says otherwise.
+    let (private, exact) = match data_set.classes().is_empty() {
+        false => (format!(" --private 1 --rows {}", data_set.rows()), ""),
+        true => (String::new(), " --allow-exact"),
     };
     format!(
         "Next, the same between organisations (docs/tutorial.md):\n{schema}\n  \

@@ -2,7 +2,7 @@
 
 use super::Rows;
 use super::markdown::{holds, number, percent, picture, range, table};
-use crate::training::default_engine;
+use crate::training::DEFAULT_ENGINE;
 use heda_learn::bundled::Bundle;
 use heda_learn::metrics::Summary;
 
@@ -20,7 +20,7 @@ fn ends(rows: &Rows<'_>) -> Option<Vec<u64>> {
 
 pub(super) fn figure_7(rows: &Rows<'_>, folder: &str) -> String {
     let rows = &rows.with("coding", "paper");
-    let default = default_engine(rows);
+    let default = DEFAULT_ENGINE;
     let mut body = Vec::new();
     for bundle in Bundle::ALL {
         for engine in [default, "paper"] {
@@ -170,7 +170,7 @@ fn dial_verdict(rows: &Rows<'_>, engine: &str) -> String {
 }
 
 fn publishing_verdict(rows: &Rows<'_>) -> String {
-    let ours = rows.with("engine", default_engine(rows)).with("iota", "1");
+    let ours = rows.with("engine", DEFAULT_ENGINE).with("iota", "1");
     let ima = rows.with("mechanism", "ima").with("iota", "1");
     format!(
         "- Publishing instead of dropping the same features at ι = 1, difference in points with its \

@@ -131,20 +131,9 @@ pub(super) fn attacked(rows: &Rows<'_>, _folder: &str) -> String {
         "remark",
     ];
     let dictionary = rows.with("attack", "dictionary");
-    let shares = |engine: &str| -> Vec<f64> {
-        let of_engine = dictionary.with("against", engine);
-        of_engine.each().map(|row| success(&row)).collect()
-    };
-    let worst = shares("engine paper").into_iter().fold(1.0, f64::min);
-    let older = shares("engine lookup").into_iter().reduce(f64::max);
-    let older = older.map_or_else(String::new, |best| {
-        format!(
-            " Against engine `lookup` of 0.1 the attacker might even have numbers encrypted under \
-             the provider's own key; no ciphertext ever matched, and the nearest one was right for \
-             at most {:.2} % of the cells, what drawing a value blindly gives.",
-            100.0 * best
-        )
-    });
+    let against_paper = dictionary.with("against", "engine paper");
+    let worst = against_paper.each().map(|row| success(&row));
+    let worst = worst.fold(1.0, f64::min);
     format!(
         "\n## Attacks on transcripts\n{}\n\
          Each attack uses what one party received in a real run at the paper's key length, or, where \
@@ -152,7 +141,7 @@ pub(super) fn attacked(rows: &Rows<'_>, _folder: &str) -> String {
          - *Dictionary*: the data user encrypts every possible value and compares. Textbook RSA \
          always gives the same ciphertext, so it reads at least {:.0} % of the cells from \
          transcripts of engine `paper`. (The guess beside it is each column's most frequent \
-         value.) Engine `resident` sends no ciphertext of a row: rows stay at home.{older}\n\
+         value.) Engine `resident` sends no ciphertext of a row: rows stay at home.\n\
          - *Ratios*: the provider divides the blinded products of two rows. With one blinding \
          factor for all rows, as printed, it solves for the coefficients; engine `paper` therefore \
          draws a factor for each row.\n\

@@ -5,7 +5,7 @@ use super::markdown::{holds, number, percent, picture, range, table};
 use crate::features::DATASETS;
 use crate::growth::{fixed, line, points, shown};
 use crate::printed::{Printed, TABLE_3B};
-use crate::training::{PROVIDERS, default_engine};
+use crate::training::{DEFAULT_ENGINE, PROVIDERS};
 use heda::local_job::PAPER_BATCH_ROWS;
 use heda_learn::bundled::Bundle;
 use heda_learn::score::Method;
@@ -25,7 +25,7 @@ fn encrypted_in<'a>(rows: &Rows<'a>, coding: &str, engine: &str, bundle: Bundle)
 
 pub(super) fn table_3b(rows: &Rows<'_>, _folder: &str) -> String {
     let mut text = String::from("\n## Table 3b: everything encrypted\n");
-    let default = default_engine(rows);
+    let default = DEFAULT_ENGINE;
     let mut body = Vec::new();
     for printed in &TABLE_3B {
         for (engine, coding) in [
@@ -204,7 +204,7 @@ fn natural_verdict(rows: &Rows<'_>, engine: &str) -> Option<String> {
 
 /// Accuracy and time beside the paper's, in short.
 pub(super) fn against_the_paper(rows: &Rows<'_>) -> String {
-    let default = default_engine(rows);
+    let default = DEFAULT_ENGINE;
     let row = |printed: &Printed| {
         let ours = |engine| all_encrypted(rows, engine, printed.bundle);
         let percent = |share: Option<f64>| number(share.map(|share| 100.0 * share), 1);
@@ -317,7 +317,7 @@ fn redundancy(rows: &Rows<'_>) -> &'static str {
 
 pub(super) fn grown(rows: &Rows<'_>, folder: &str) -> String {
     let mut body = Vec::new();
-    let default = default_engine(rows);
+    let default = DEFAULT_ENGINE;
     let all_shown = shown(default);
     for shown in all_shown {
         let (engine, over, part) = shown;
@@ -395,7 +395,7 @@ pub(super) fn grown(rows: &Rows<'_>, folder: &str) -> String {
 
 /// What the page does not show.
 pub(super) fn limits(rows: &Rows<'_>, _folder: &str) -> String {
-    let default = default_engine(rows);
+    let default = DEFAULT_ENGINE;
     let splits = |engine: &str| {
         let counts = Bundle::ALL.map(|bundle| {
             let count = all_encrypted(rows, engine, bundle).len();

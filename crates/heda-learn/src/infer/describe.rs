@@ -18,11 +18,14 @@ pub(super) fn assumptions(
     let all = || header.iter().zip(columns);
     let label = schema.label();
     let guessed = if named.is_some() { "" } else { " (a guess)" };
-    let classes = names(label.classes().iter().map(String::as_str));
-    let mut lines = vec![format!(
-        "label: {}{guessed}, classes {classes}",
-        label.column()
-    )];
+    let what = match label.number() {
+        Some(_) => "a number, from lowest to highest value".to_owned(),
+        None => {
+            let classes = label.classes();
+            format!("classes {}", names(classes.iter().map(String::as_str)))
+        }
+    };
+    let mut lines = vec![format!("label: {}{guessed}, {what}", label.column())];
     let mut list = |title: &str, found: Vec<&String>| {
         if !found.is_empty() {
             lines.push(format!(

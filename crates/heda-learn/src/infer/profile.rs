@@ -12,6 +12,8 @@ const ENOUGH: usize = 20;
 const MAX_ODD: usize = 16;
 /// So few different whole numbers may be codes of something.
 const FEW: usize = 10;
+/// More different whole numbers than these are no classes.
+const MANY: usize = 30;
 
 /// Counts and values of one column.
 #[derive(Debug, Clone)]
@@ -121,6 +123,17 @@ impl Profile {
         (odd.is_empty() || rare || told).then(|| odd.keys().map(String::as_str).collect())
     }
 
+    /// The extent of a label that is taken for a number: nothing but numbers, and too many
+    /// different ones for classes.
+    pub(super) fn numeric_label(&self) -> Option<Range> {
+        let only_numbers =
+            self.dates.is_empty() && self.odd.as_ref().is_some_and(BTreeMap::is_empty);
+        let range = Range::new(&self.numbers).filter(|_| only_numbers)?;
+        let whole = self.numbers.iter().all(|value| value.fract() == 0.0);
+        let most = if whole { MANY } else { FEW };
+        (range.different > most).then_some(range)
+    }
+
     /// What the column is taken for, apart from what other columns say.
     fn kind(&self) -> Result<Column<'_>, &'static str> {
         let (values, dates) = match (self.numbers.len(), self.dates.len()) {
@@ -203,7 +216,9 @@ pub(super) fn columns<'p>(
         _ => None,
     });
     let mut meaningful: BTreeSet<&str> = levels.flatten().collect();
-    meaningful.extend(profiles[label].levels().unwrap_or_default());
+    if profiles[label].numeric_label().is_none() {
+        meaningful.extend(profiles[label].levels().unwrap_or_default());
+    }
     for column in &mut columns {
         // A marker counts for the whole table.
         if let Column::Number { markers, .. } = column

@@ -95,9 +95,28 @@ fn refuses_what_cannot_be_a_label() {
         fault("a,b\n1,x\n1,y\n", None),
         ReadFault::NoProposal(_)
     ));
-    let many: String = (0..200).map(|i| format!("{i},{i}\n")).collect();
+    let many: String = (0..200).map(|i| format!("{i},x{i}\n")).collect();
     let found = fault(&format!("a,b\n{many}"), None);
     assert_eq!(found, ReadFault::TooManyClasses(MAX_PROPOSED_LEVELS));
+}
+
+#[test]
+fn a_label_of_many_numbers_is_a_number() {
+    let rows = |label: fn(usize) -> String, count: usize| {
+        let rows = (0..count).map(|i| format!("{},{}\n", i % 7, label(i)));
+        format!("a,y\n{}", rows.collect::<String>())
+    };
+    let number = |text: &str| {
+        let text = proposal(text, None).unwrap();
+        let schema = Schema::parse(&text, "x").unwrap();
+        schema.label().number().copied()
+    };
+    let found = number(&rows(|i| format!("{}.5", i % 12), 40)).unwrap();
+    assert_eq!((found.bounds.lower(), found.bounds.upper()), (0.5, 11.5));
+    assert!(number(&rows(|i| (10 * i).to_string(), 40)).is_some());
+    // Few different ones, or few different whole ones, are classes.
+    assert!(number(&rows(|i| format!("{}.5", i % 3), 40)).is_none());
+    assert!(number(&rows(|i| (i % 26).to_string(), 60)).is_none());
 }
 
 #[test]

@@ -92,12 +92,46 @@ fn head(name: &str, header: &[String], profiles: &[Profile], columns: &[Column<'
     text
 }
 
+/// The bounds of a number, and what happens outside.
+fn bounds(range: Range, dates: bool) -> String {
+    // Whole days, so that no time of day is cut off.
+    let (lowest, highest) = match dates {
+        true => (range.lowest.floor(), range.highest.ceil()),
+        false => (range.lowest, range.highest),
+    };
+    format!(
+        "bounds = [{}, {}] # {MARK}: private, lowest and highest value of the file\n\
+         outside = \"clip\" # {MARK}: or \"refuse\"\n",
+        number(lowest, dates),
+        number(highest, dates)
+    )
+}
+
 fn label_text(name: &str, profile: &Profile) -> String {
+    let mut text = format!(
+        "\n[label]\ncolumn = {} # {MARK}: is this what is to be learned?\n",
+        quoted(name)
+    );
+    text += &match profile.numeric_label() {
+        Some(range) => format!(
+            "kind = \"numeric\" # {MARK}: a number? else list `classes`\n{}",
+            bounds(range, false)
+        ),
+        None => class_label(profile),
+    };
+    if profile.missing() > 0 {
+        let _ = writeln!(
+            text,
+            "missing = \"drop\" # {MARK}: rows without a label are left out"
+        );
+    }
+    text
+}
+
+fn class_label(profile: &Profile) -> String {
     let classes = profile.levels().unwrap_or_default();
     let mut text = format!(
-        "\n[label]\ncolumn = {} # {MARK}: is this what is to be learned?\n\
-         classes = {} # {MARK}: all classes that can occur?\n",
-        quoted(name),
+        "classes = {} # {MARK}: all classes that can occur?\n",
         list(classes.iter().copied())
     );
     if let [_, last] = classes[..] {
@@ -105,12 +139,6 @@ fn label_text(name: &str, profile: &Profile) -> String {
             text,
             "positive = {} # {MARK}: or the other one?",
             quoted(last)
-        );
-    }
-    if profile.missing() > 0 {
-        let _ = writeln!(
-            text,
-            "missing = \"drop\" # {MARK}: rows without a label are left out"
         );
     }
     text
@@ -131,28 +159,7 @@ fn numeric(profile: &Profile, range: Range, dates: bool, missing: bool) -> Strin
              without bounds and outside"
         );
     }
-    let _ = write!(
-        text,
-        "\nbounds = [{}, {}] # {MARK}: private, lowest and highest value of the file\n\
-         outside = \"clip\" # {MARK}: or \"refuse\"\n",
-        // Whole days, so that no time of day is cut off.
-        number(
-            if dates {
-                range.lowest.floor()
-            } else {
-                range.lowest
-            },
-            dates
-        ),
-        number(
-            if dates {
-                range.highest.ceil()
-            } else {
-                range.highest
-            },
-            dates
-        )
-    );
+    let _ = write!(text, "\n{}", bounds(range, dates));
     if missing {
         let median = number(range.median, dates);
         let _ = writeln!(

@@ -11,7 +11,7 @@ mod provenance;
 #[cfg(test)]
 mod tests;
 
-pub use evaluate::Evaluation;
+pub use evaluate::{Errors, Evaluation};
 pub use file::{FORMAT, LARGEST_FILE, ModelError};
 pub use predictions::Predictions;
 pub use provenance::{FeatureUse, Protection, Provenance};
@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Classifier {
-    /// The class that high scores stand for.
+    /// The class that high scores stand for, or the column of a number.
     pub class: String,
     /// On values scaled to [0, 1]: bias first, then one a column of the encoded row.
     pub scaled: Vec<f64>,
@@ -87,9 +87,9 @@ pub struct Model {
 /// What a model says about one row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
-    /// The class, an index into [`Model::classes`].
+    /// The class, an index into [`Model::classes`]; nought if a number is predicted.
     pub class: u32,
-    /// The score of each classifier.
+    /// The score of each classifier, or the number.
     pub scores: Vec<f64>,
     /// The probability of each class, for losses that model one. With more than two classes the
     /// probabilities of the classifiers, divided by their sum.
@@ -98,7 +98,8 @@ pub struct Prediction {
 
 impl Model {
     /// Puts a model together. `betas` are on values in [0, 1]: one for two classes (the second
-    /// class against the first), otherwise one for every class.
+    /// class against the first), one for a number, in its own units, otherwise one for every
+    /// class.
     pub fn new(
         loss: LossKind,
         schema: Schema,
@@ -143,7 +144,12 @@ impl Model {
         &self.provenance
     }
 
-    /// Names of the classes.
+    /// Whether it predicts a number.
+    pub fn is_numeric(&self) -> bool {
+        self.schema.label().number().is_some()
+    }
+
+    /// Names of the classes; none if it predicts a number.
     pub fn classes(&self) -> Vec<String> {
         self.schema.label().classes()
     }
@@ -155,6 +161,13 @@ impl Model {
             .iter()
             .map(|c| score(&c.scaled, row))
             .collect();
+        if self.is_numeric() {
+            return Prediction {
+                class: 0,
+                scores,
+                probabilities: None,
+            };
+        }
         let loss = self.loss.loss();
         let single: Option<Vec<f64>> = scores.iter().map(|&z| loss.probability(z)).collect();
         let (class, probabilities) = match scores[..] {
@@ -172,8 +185,11 @@ impl Model {
     }
 }
 
-/// The classes that have a classifier of their own.
+/// The classes that have a classifier of their own, or the column of a number.
 fn targets(schema: &Schema) -> Vec<String> {
+    if schema.label().number().is_some() {
+        return vec![schema.label().column().to_owned()];
+    }
     let mut classes = schema.label().classes();
     if classes.len() == 2 {
         classes.remove(0);

@@ -30,13 +30,16 @@ impl Model {
     }
 
     /// A CSV file, a line for each row of the file that was read: row number or, under its own
-    /// title, name; class; and for each classifier its score and, for losses that model one, the
+    /// title, name; the number, under the title of the label; or class, and for each classifier its score and, for losses that model one, the
     /// probability of its class. Of rows that were left out the other cells are empty.
     pub fn predictions_csv(
         &self,
         all: &Predictions,
         id: Option<&str>,
     ) -> Result<Vec<u8>, csv::Error> {
+        if self.is_numeric() {
+            return self.numbers_csv(all, id);
+        }
         let classes = self.classes();
         let mut out = csv::Writer::from_writer(Vec::new());
         let targets = || self.classifiers.iter().map(|c| c.class.as_str());
@@ -70,6 +73,24 @@ impl Model {
         }
         for row in left_out {
             empty(&mut out, row)?;
+        }
+        out.into_inner().map_err(|e| e.into_error().into())
+    }
+
+    fn numbers_csv(&self, all: &Predictions, id: Option<&str>) -> Result<Vec<u8>, csv::Error> {
+        let mut out = csv::Writer::from_writer(Vec::new());
+        out.write_record([id.unwrap_or("row"), self.schema.label().column()])?;
+        let left_out = all.left_out.iter();
+        let left_out = left_out.map(|(number, name)| (*number, name.clone(), String::new()));
+        let told = all.numbers.iter().zip(&all.predictions).enumerate();
+        let told = told.map(|(index, (number, prediction))| {
+            let name = all.ids.get(index).cloned();
+            (*number, name, prediction.scores[0].to_string())
+        });
+        let mut lines: Vec<(u64, Option<String>, String)> = told.chain(left_out).collect();
+        lines.sort_by_key(|line| line.0);
+        for (number, name, cell) in lines {
+            out.write_record([name.unwrap_or_else(|| number.to_string()), cell])?;
         }
         out.into_inner().map_err(|e| e.into_error().into())
     }

@@ -7,7 +7,8 @@
 //!
 //! **Outputs.** `scores` \[N, K\], K = 1 for two classes and otherwise the number of classes;
 //! `probabilities` of the same shape for both logistic losses (of the second class if K = 1,
-//! otherwise divided by their sum); `class` \[N\], an index into the metadata's `classes`.
+//! otherwise divided by their sum); `class` \[N\], an index into the metadata's `classes`. Of a
+//! model that predicts a number there is one output, `number` \[N, 1\], in the label's own units.
 //!
 //! The graph scales as the schema does and uses the scaled coefficients, because original units
 //! can differ by many powers of ten, too much for single precision.
@@ -66,7 +67,11 @@ fn graph(model: &Model) -> Message {
         graph.message(5, &tensor.encode());
     }
     graph.message(11, &proto::value("rows", Element::Float, &[width]));
-    graph.message(12, &proto::value("scores", Element::Float, &[outputs]));
+    let scores = scores(model);
+    graph.message(12, &proto::value(scores, Element::Float, &[outputs]));
+    if model.is_numeric() {
+        return graph;
+    }
     if has_probabilities(model) {
         graph.message(
             12,
@@ -75,6 +80,14 @@ fn graph(model: &Model) -> Message {
     }
     graph.message(12, &proto::value("class", Element::Int64, &[]));
     graph
+}
+
+/// What the weighted sums are called.
+fn scores(model: &Model) -> &'static str {
+    match model.is_numeric() {
+        true => "number",
+        false => "scores",
+    }
 }
 
 fn has_probabilities(model: &Model) -> bool {
@@ -105,8 +118,11 @@ fn nodes(model: &Model) -> Vec<Node> {
         Node::new("Div", &["shifted", "scales"], "unbounded"),
         Node::new("Clip", &["unbounded", "zero", "one"], "scaled"),
         Node::new("MatMul", &["scaled", "weights"], "products"),
-        Node::new("Add", &["products", "biases"], "scores"),
+        Node::new("Add", &["products", "biases"], scores(model)),
     ];
+    if model.is_numeric() {
+        return nodes;
+    }
     let several = model.classifiers().len() > 1;
     match (has_probabilities(model), several) {
         (true, false) => nodes.extend(link(model.loss(), "probabilities")),
@@ -222,6 +238,23 @@ mod tests {
             assert_eq!(count(11), 1);
             assert_eq!(count(12), 2 + usize::from(has_probabilities(&model)));
         }
+    }
+
+    #[test]
+    fn a_number_is_the_only_output_of_its_model() {
+        let text = "format = 1\nname = \"t\"\n[label]\ncolumn = \"y\"\nkind = \"numeric\"\n\
+                    bounds = [0, 9]\n[[column]]\nname = \"a\"\nkind = \"numeric\"\nbounds = [0, 2]\n";
+        let schema = crate::schema::Schema::parse(text, "t").unwrap();
+        let betas = [vec![1.0, 4.0]];
+        let model = Model::new(LossKind::Ridge, schema, &betas, Provenance::default()).unwrap();
+        assert_eq!(model.predict(&[0.5]).scores, [3.0]);
+        assert_eq!(nodes(&model).last().unwrap().output, "number");
+        let file = fields(&export(&model));
+        let graph = fields(&file.iter().find(|(tag, _)| *tag == 7).unwrap().1);
+        assert_eq!(graph.iter().filter(|(tag, _)| *tag == 12).count(), 1);
+        let again = Model::from_json(&model.to_json(), "t").unwrap();
+        assert_eq!(again, model);
+        assert_eq!(again.classifiers()[0].class, "y");
     }
 
     #[test]

@@ -4,8 +4,10 @@
 //! uniform distribution between its bounds or over its levels; a one-hot column loses 1/levels.
 //! All is divided by 0.7·√attributes, so that most rows are about as long as they may be.
 
+use super::moments::{are_sound, unstated};
 use super::{ONE, PAYLOAD_LENGTH, SCORE_LENGTH};
 use crate::data::Dataset;
+use crate::scaling::Centre;
 use crate::schema::{Column, Kind, LevelCoding, Schema};
 use std::collections::HashMap;
 use std::fmt;
@@ -34,13 +36,30 @@ pub struct PrivateEncoding {
 impl PrivateEncoding {
     /// The encoding of a schema.
     pub fn new(schema: &Schema) -> Self {
-        let divisor = SPREAD * (schema.columns().len() as f64).sqrt();
         let places = schema.columns().iter();
+        let divisor = divisor(schema);
         Self {
             places: places
                 .flat_map(|column| places_of(column, divisor))
                 .collect(),
         }
+    }
+
+    /// The same where the moments of columns without anything typical were bought.
+    ///
+    /// # Errors
+    /// If there is not one for each, or one that no column has.
+    pub fn with_moments(schema: &Schema, centres: &[Centre]) -> Result<Self, RowsError> {
+        let columns = unstated(schema);
+        let (expected, found) = (columns.len(), centres.len());
+        if expected != found || !are_sound(centres) {
+            return Err(RowsError::Moments { expected, found });
+        }
+        let mut encoding = Self::new(schema);
+        for (column, centre) in columns.into_iter().zip(centres) {
+            encoding.places[column] = number_place(centre.mean, centre.deviation, divisor(schema));
+        }
+        Ok(encoding)
     }
 
     /// Columns of a row as it is trained on: the bias and those of the schema.
@@ -116,14 +135,21 @@ impl PrivateEncoding {
     }
 }
 
+/// What every column is divided by.
+fn divisor(schema: &Schema) -> f64 {
+    SPREAD * (schema.columns().len() as f64).sqrt()
+}
+
+fn number_place(centre: f64, deviation: f64, divisor: f64) -> Place {
+    Place {
+        centre,
+        scale: 1.0 / (deviation * divisor),
+        limit: MOST_DEVIATIONS / divisor,
+    }
+}
+
 fn places_of(column: &Column, divisor: f64) -> Vec<Place> {
-    let number = |centre: f64, deviation: f64| {
-        vec![Place {
-            centre,
-            scale: 1.0 / (deviation * divisor),
-            limit: MOST_DEVIATIONS / divisor,
-        }]
-    };
+    let number = |centre: f64, deviation: f64| vec![number_place(centre, deviation, divisor)];
     // In [0, 1], where a column has `steps` steps; a number has very many.
     let uniform = |steps: f64| number(0.5, ((1.0 + 2.0 / steps) / 12.0).sqrt());
     let (range, lower, plain) = match column.kind() {
@@ -178,6 +204,14 @@ pub enum RowsError {
         /// Columns of the encoding, or of the rows before.
         expected: usize,
         /// Columns of the rows.
+        found: usize,
+    },
+    /// Not one pair of moments for each column that has none in the schema.
+    #[error("{found} means and deviations for {expected} numbers without `typical`, within [0, 1]")]
+    Moments {
+        /// Columns.
+        expected: usize,
+        /// What there is.
         found: usize,
     },
     /// Not every row has a person.

@@ -7,6 +7,8 @@
 //!    consists of, and a form of length at most 1.5 for its *score* ([`PrivateRows`]). With one
 //!    form for both, long rows would be scored as if they were shorter; with two, gradients are
 //!    those of the model, weighted by the length of the row.
+//!    Where the schema states nothing typical, means and deviations can be bought first
+//!    ([`moment_sums`]).
 //! 2. **Derivatives** are those of [`LossKind::BoundedLogistic`](crate::loss::LossKind), one bit
 //!    each. So a row counts with nought, or with its payload times −½ or ½ by its label: whatever
 //!    a data user chooses, replacing a row moves the sum by R at most. In whole numbers, where a
@@ -20,13 +22,15 @@
 //! `docs/privacy.md` names both.
 
 mod encoding;
+mod moments;
 mod plan;
 mod source;
 #[cfg(test)]
 mod tests;
 
 pub use encoding::{PrivateEncoding, PrivateRows, RowsError};
-pub use plan::{PlanError, PrivatePlan, share_of};
+pub use moments::{bought_centres, moment_sums, moments_sensitivity_squared, unstated};
+pub use plan::{Extent, PlanError, PrivatePlan, share_of};
 pub use source::{Noise, PrivateSource};
 
 /// The integer that stands for 1: values are on a grid of 2^−10.

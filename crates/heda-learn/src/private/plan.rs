@@ -4,10 +4,18 @@
 //!
 //! The rule: with 1/μ = s(ε, δ), the multiple of R that one gradient would need as noise, the
 //! signal to be expected in a column is k = n/(s·√columns) times the noise. Descent on the mean
-//! loss then runs for a time of 3k (longer, and it follows the noise; shorter, and it leaves
-//! something to be learned), in 1.5·√(3k) steps, at least 8 and at most 50, of length 10 at most,
-//! where the loss cannot make it swing. Noise adds up alike however finely the time is cut.
+//! loss then runs for a time of 10k (longer, and it follows the noise; shorter, and it leaves
+//! something to be learned). With momentum m, T steps of length r make a time of r·T/(1 − m). A
+//! momentum of 0.7 leaves 3k to the steps: 1.5·√(3k) of them, at least 8 and at most 60, of length
+//! 10 at most, where the loss cannot make it swing. Where such steps do not reach, because there
+//! are many rows, momentum makes up for it, up to 0.93. Noise adds up alike however finely the time
+//! is cut.
+//!
+//! Of several classes each has a model, and all of them see every row: a row that is replaced by its
+//! opposite with the same label moves every model's gradient by R. So the models share the budget,
+//! each at 1/√models of μ, and their held-out counts likewise.
 
+use super::moments::moments_sensitivity_squared;
 use super::{COUNTS_SENSITIVITY_SQUARED, SCORE_LENGTH, SENSITIVITY_SQUARED};
 use crate::loss::LossKind;
 use crate::optimise::{Method, Settings};
@@ -18,16 +26,19 @@ use heda_dp::gdp::{Cost, Delta, DeltaError};
 use std::num::NonZeroU32;
 
 /// Time of descent, as a multiple of k.
-const TIME: f64 = 3.0;
-/// Gradients, as a multiple of the root of the time.
+const TIME: f64 = 10.0;
+/// Gradients, as a multiple of the root of the time that steps make without momentum.
 const GRADIENTS: f64 = 1.5;
 /// Fewest and most gradients.
 const FEWEST: u32 = 8;
-const MOST: u32 = 50;
+const MOST: u32 = 60;
 /// The longest step.
 const LONGEST_STEP: f64 = 10.0;
-/// Which part of a movement is added to the next.
+/// Which part of a movement is added to the next: usually, and most where steps do not reach.
 const MOMENTUM: f64 = 0.7;
+const MOST_MOMENTUM: f64 = 0.93;
+/// The part of the budget that pays for means and deviations of columns, if they are bought.
+const MOMENTS: f64 = 0.05;
 /// The part of the points, from the end, whose mean is the result.
 const AVERAGED: f64 = 0.3;
 
@@ -36,10 +47,49 @@ const AVERAGED: f64 = 0.3;
 pub struct PrivatePlan {
     epsilon: Epsilon,
     delta: Delta,
-    gradients: u32,
-    rate: f64,
+    extent: Extent,
+    pace: Pace,
     variance: Variance,
     counts: Variance,
+    moments: Option<Variance>,
+}
+
+/// What a plan is made for. All of it is public.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    /// Training rows of all providers together.
+    pub rows: u64,
+    /// Columns of a row, the bias among them.
+    pub width: usize,
+    /// Models: one for two classes, otherwise one a class.
+    pub models: NonZeroU32,
+    /// Columns whose mean and deviation are bought.
+    pub moments: u32,
+}
+
+/// How many steps, how long, and how much of each is added to the next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Pace {
+    gradients: u32,
+    rate: f64,
+    momentum: f64,
+}
+
+impl Pace {
+    /// The pace where a column's signal is `k` times the noise.
+    fn new(k: f64) -> Self {
+        let time = TIME * k;
+        let pushed = (1.0 - MOMENTUM) * time;
+        let gradients = (GRADIENTS * pushed.sqrt()).ceil() as u32;
+        let gradients = gradients.clamp(FEWEST, MOST);
+        let steps = f64::from(gradients);
+        let rate = (pushed / steps).min(LONGEST_STEP);
+        Self {
+            gradients,
+            rate,
+            momentum: (1.0 - rate * steps / time).clamp(MOMENTUM, MOST_MOMENTUM),
+        }
+    }
 }
 
 /// Why there is no plan.
@@ -58,35 +108,71 @@ pub enum PlanError {
 }
 
 impl PrivatePlan {
-    /// The plan for `rows` training rows of all providers together, of `width` columns, the bias
-    /// among them.
+    /// The plan for one model from `rows` training rows of all providers together, of `width`
+    /// columns, the bias among them.
     pub fn new(rows: u64, width: usize, epsilon: Epsilon, delta: Delta) -> Result<Self, PlanError> {
-        if rows == 0 || width == 0 {
-            return Err(PlanError::Empty);
-        }
-        delta.check_rows(rows)?;
-        let total = Cost::for_guarantee(epsilon, delta);
-        let time = TIME * rows as f64 * total.mu() / (width as f64).sqrt();
-        let gradients = (GRADIENTS * time.sqrt()).ceil() as u32;
-        let gradients = gradients.clamp(FEWEST, MOST);
-        let each = NonZeroU32::new(gradients).map_or(total, |count| total.split(count));
-        let variance = each.variance(SENSITIVITY_SQUARED);
-        let variance = variance.ok_or(PlanError::TooSmall(epsilon))?;
-        let training = Cost::of(SENSITIVITY_SQUARED, variance).times(u64::from(gradients));
-        let counts = training.variance(COUNTS_SENSITIVITY_SQUARED);
-        Ok(Self {
-            epsilon,
-            delta,
-            gradients,
-            rate: (time / f64::from(gradients)).min(LONGEST_STEP),
-            variance,
-            counts: counts.ok_or(PlanError::TooSmall(epsilon))?,
-        })
+        let extent = Extent {
+            rows,
+            width,
+            models: NonZeroU32::MIN,
+            moments: 0,
+        };
+        Self::of(extent, epsilon, delta)
     }
 
-    /// How many gradients are asked for, whatever they turn out to be.
+    /// The plan for whatever is to be bought.
+    pub fn of(extent: Extent, epsilon: Epsilon, delta: Delta) -> Result<Self, PlanError> {
+        if extent.rows == 0 || extent.width == 0 {
+            return Err(PlanError::Empty);
+        }
+        delta.check_rows(extent.rows)?;
+        let total = Cost::for_guarantee(epsilon, delta);
+        let enough = |variance: Option<Variance>| variance.ok_or(PlanError::TooSmall(epsilon));
+        let moments = match extent.moments {
+            0 => None,
+            columns => {
+                let sensitivity = moments_sensitivity_squared(columns);
+                Some(enough(total.portion(MOMENTS).variance(sensitivity))?)
+            }
+        };
+        let spent = cost_of_moments(extent, moments);
+        let of_model = total.minus(spent).unwrap_or_default().split(extent.models);
+        let signal = extent.rows as f64 * of_model.mu();
+        let pace = Pace::new(signal / (extent.width as f64).sqrt());
+        let each = NonZeroU32::new(pace.gradients).map_or(of_model, |count| of_model.split(count));
+        let variance = enough(each.variance(SENSITIVITY_SQUARED))?;
+        let mut plan = Self {
+            epsilon,
+            delta,
+            extent,
+            pace,
+            variance,
+            counts: variance,
+            moments,
+        };
+        let counts = plan.cost().split(extent.models);
+        plan.counts = enough(counts.variance(COUNTS_SENSITIVITY_SQUARED))?;
+        Ok(plan)
+    }
+
+    /// How many gradients are asked for, whatever they turn out to be, for each model.
     pub fn gradients(&self) -> u32 {
-        self.gradients
+        self.pace.gradients
+    }
+
+    /// The same over all models.
+    pub fn all_gradients(&self) -> u32 {
+        self.gradients().saturating_mul(self.extent.models.get())
+    }
+
+    /// The noise that each sum for the moments must carry, if they are bought.
+    pub fn moments_variance(&self) -> Option<Variance> {
+        self.moments
+    }
+
+    /// What the moments cost; nought if they are not bought.
+    pub fn cost_of_moments(&self) -> Cost {
+        cost_of_moments(self.extent, self.moments)
     }
 
     /// The noise that each number of a gradient must carry, in whole numbers.
@@ -95,12 +181,13 @@ impl PrivatePlan {
     }
 
     /// The noise that each count of held-out rows must carry. Counts are about other rows than the
-    /// gradients are, so they may cost as much as all of those, and the job no more for it.
+    /// gradients are, so those of all models may cost as much as the training, and the job no more for
+    /// it.
     pub fn counts_variance(&self) -> Variance {
         self.counts
     }
 
-    /// What the counts of held-out rows cost: never more than all gradients.
+    /// What the counts of held-out rows cost for one model: for all never more than the training.
     pub fn cost_of_counts(&self) -> Cost {
         Cost::of(COUNTS_SENSITIVITY_SQUARED, self.counts)
     }
@@ -110,9 +197,11 @@ impl PrivatePlan {
         Cost::of(SENSITIVITY_SQUARED, self.variance)
     }
 
-    /// What all gradients cost: never more than ε and δ allow.
+    /// What all gradients and the moments cost: never more than ε and δ allow.
     pub fn cost(&self) -> Cost {
-        self.cost_of_gradient().times(u64::from(self.gradients))
+        let gradients = u64::from(self.all_gradients());
+        let training = self.cost_of_gradient().times(gradients);
+        training.plus(self.cost_of_moments())
     }
 
     /// What was asked for.
@@ -126,7 +215,7 @@ impl PrivatePlan {
     }
 
     /// How finely engine `resident` cuts: values to 2⁻¹⁰, two digits a weight, tables of 64, one
-    /// bit a derivative, scores within ±16.
+    /// bit a derivative, scores within ±32.
     pub fn resolution() -> Resolution {
         Resolution::PRIVATE
     }
@@ -141,17 +230,18 @@ impl PrivatePlan {
 
     /// How the data user steps.
     pub fn settings(&self) -> Settings {
-        let averaged = (AVERAGED * f64::from(self.gradients)).ceil() as u32;
+        let gradients = self.gradients();
+        let averaged = (AVERAGED * f64::from(gradients)).ceil() as u32;
         Settings {
             method: Method::Averaged {
-                rate: self.rate,
-                momentum: MOMENTUM,
+                rate: self.pace.rate,
+                momentum: self.pace.momentum,
                 radius: Self::radius(),
-                from: self.gradients - averaged,
+                from: gradients - averaged,
             },
             c: None,
             tolerance: 0.0,
-            max_iterations: self.gradients,
+            max_iterations: gradients,
         }
     }
 
@@ -179,6 +269,11 @@ impl PrivatePlan {
             shrunk *= (1.0 - 1e-3) / excess;
         }
     }
+}
+
+fn cost_of_moments(extent: Extent, variance: Option<Variance>) -> Cost {
+    let sensitivity = moments_sensitivity_squared(extent.moments);
+    variance.map_or(Cost::ZERO, |variance| Cost::of(sensitivity, variance))
 }
 
 /// The noise that each of `providers` adds if a provider counts on the noise of `trusted` others

@@ -4,7 +4,7 @@ use super::*;
 use crate::bundled::{Bundle, Coding};
 use crate::data::Dataset;
 use crate::loss::LossKind;
-use crate::optimise::Optimiser;
+use crate::optimise::{Method, Optimiser};
 use crate::resident::Position;
 use crate::resident::RowCoins;
 use crate::schema::Schema;
@@ -210,6 +210,57 @@ fn a_plan_never_costs_more_than_was_asked_for_and_hardly_less() {
     }
 }
 
+/// Few rows go at the usual momentum; many meet the longest step and the most gradients, and momentum
+/// makes up for what those leave of the time.
+#[test]
+fn momentum_rises_where_the_longest_step_does_not_reach() {
+    let pace = |rows, width| {
+        let plan = PrivatePlan::new(rows, width, epsilon("1"), delta()).unwrap();
+        match plan.settings().method {
+            Method::Averaged { rate, momentum, .. } => (plan.gradients(), rate, momentum),
+            other => panic!("{other:?}"),
+        }
+    };
+    let (gradients, rate, momentum) = pace(560, 10);
+    assert_eq!(gradients, 18);
+    assert!((rate * 18.0 - 142.4).abs() < 0.1, "{rate}");
+    assert!((momentum - 0.7).abs() < 1e-12, "{momentum}");
+    let (gradients, rate, momentum) = pace(26_049, 108);
+    assert_eq!((gradients, rate), (60, 10.0));
+    // 600 of 10k = 6719.
+    assert!((momentum - 0.9107).abs() < 1e-4, "{momentum}");
+    let (gradients, rate, momentum) = pace(90_000, 3);
+    assert_eq!((gradients, rate, momentum), (60, 10.0, 0.93));
+    assert_eq!(pace(10, 500).0, 8);
+}
+
+/// Whatever is bought, all of it together keeps to what was asked for; more models and moments leave less
+/// for each gradient.
+#[test]
+fn models_and_moments_share_the_promise() {
+    let extent = |models: u32, moments| Extent {
+        rows: 2000,
+        width: 20,
+        models: NonZeroU32::new(models).unwrap(),
+        moments,
+    };
+    let allowed = Cost::for_guarantee(epsilon("1"), delta());
+    let plain = PrivatePlan::of(extent(1, 0), epsilon("1"), delta()).unwrap();
+    for (models, moments) in [(1, 7), (3, 0), (4, 19), (200, 1)] {
+        let plan = PrivatePlan::of(extent(models, moments), epsilon("1"), delta()).unwrap();
+        assert!(plan.cost() <= allowed && plan.cost().squared() > 0.99 * allowed.squared());
+        let counts = plan.cost_of_counts().times(u64::from(models));
+        assert!(counts <= plan.cost());
+        assert_eq!(plan.all_gradients(), models * plan.gradients());
+        let part = plan.cost_of_moments().squared() / allowed.squared();
+        let expected = if moments == 0 { 0.0 } else { 0.05 };
+        assert!((part - expected).abs() < 1e-3, "{part}");
+        let total =
+            |plan: &PrivatePlan| plan.cost_of_gradient().squared() * f64::from(plan.gradients());
+        assert!(total(&plan) < total(&plain));
+    }
+}
+
 #[test]
 fn plans_that_make_no_sense_are_refused() {
     let plan = |rows, width, delta: f64| {
@@ -253,7 +304,7 @@ fn no_weights_take_a_score_out_of_the_table() {
         assert!(longest <= resolution.score_limit() as f64, "{beta:?}");
         assert!((0..beta.len()).all(|c| weights.digits(c, resolution).all(|d| d < 32)));
     }
-    assert_eq!(PrivatePlan::weights(&[1.0, -0.5]).columns, [32, -16]);
+    assert_eq!(PrivatePlan::weights(&[1.0, -0.5]).columns, [16, -8]);
 }
 
 fn coins(seed: u64) -> impl FnMut(Position) -> RowCoins {

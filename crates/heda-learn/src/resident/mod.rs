@@ -28,5 +28,5 @@ pub use encoding::{ColumnKind, Encoding, EncodingError, PayloadColumn, Span};
 pub use resolution::{Resolution, ResolutionError};
 pub use rows::{GridRows, RowsError, plain_payload};
 pub use source::{Coins, Position, ResidentError, ResidentSource, RowCoins};
-pub use table::CodeTable;
+pub use table::{CodeTable, Measure};
 pub use weights::{WeightError, Weights};

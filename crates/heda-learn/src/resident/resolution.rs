@@ -1,5 +1,6 @@
 //! The public numbers of a job: how finely everything is cut.
 
+use crate::target;
 use serde::{Deserialize, Serialize};
 
 /// Bits of a digit of a weight: the data user chooses one of 32 leaves.
@@ -64,13 +65,13 @@ impl Default for Resolution {
 
 impl Resolution {
     /// For private training, where noise is larger than what a finer cut would gain: values to
-    /// 2^−10, two digits a weight, tables of 64, one bit a derivative, scores within ±16.
+    /// 2^−10, two digits a weight, tables of 64, one bit a derivative, scores within ±32.
     pub const PRIVATE: Self = Self {
         value_bits: 10,
         digits: 2,
         index_bits: 6,
         code_bits: 1,
-        bound_bits: 4,
+        bound_bits: 5,
     };
 
     /// For jobs without noise on so many columns: weights of 15 bits, 256 nodes, derivatives of six
@@ -87,6 +88,18 @@ impl Resolution {
         }
     }
 
+    /// For least squares on a numeric label with so many columns: predictions within ±16
+    /// deviations, with many columns ±32, and derivatives of eight bits, because they lie on both
+    /// sides of nought.
+    pub const fn for_numbers(columns: usize) -> Self {
+        let usual = Self::for_columns(columns);
+        Self {
+            code_bits: 8,
+            bound_bits: usual.bound_bits - 2,
+            ..usual
+        }
+    }
+
     /// Values on a grid of 2^−`value_bits`, weights of `digits` digits of five bits, table indices
     /// of `index_bits`, derivatives of `code_bits`, and scores within ±2^`bound_bits`.
     pub fn new(
@@ -100,7 +113,7 @@ impl Resolution {
             ("value_bits", value_bits, 7..=10, "7 to 10"),
             ("digits", digits, 1..=4, "1 to 4"),
             ("index_bits", index_bits, 4..=8, "4 to 8"),
-            ("code_bits", code_bits, 1..=12, "1 to 12"),
+            ("code_bits", code_bits, 1..=16, "1 to 16"),
             ("bound_bits", bound_bits, 1..=8, "1 to 8"),
         ];
         for (what, got, range, allowed) in rules {
@@ -171,6 +184,13 @@ impl Resolution {
     /// half a step between two nodes where the logistic curve is steepest, and half a code.
     pub fn rounding(self) -> f64 {
         self.node_step() / 8.0 + 0.5 / 2f64.powi(self.code_bits as i32)
+    }
+
+    /// The same for a numeric label in deviations: where between two nodes the score lies, and half
+    /// a code.
+    pub fn rounding_of_numbers(self) -> f64 {
+        let code = target::REACH / 2f64.powi(self.code_bits as i32 - 1);
+        self.node_step() / 12f64.sqrt() + code / 2.0
     }
 
     /// What is added to a weight so that its digits are not negative: sixteen in each.

@@ -1,15 +1,16 @@
 //! Rows of one provider as whole numbers.
 
 use super::encoding::{ColumnKind, Encoding};
+use crate::target::RowLabel;
 
-/// Rows of one provider: values for the scores, a payload for the sums, and which rows are positive.
+/// Rows of one provider: values for the scores, a payload for the sums, and labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GridRows {
     width: usize,
     payload_width: usize,
     values: Vec<i32>,
     payload: Vec<i32>,
-    positive: Vec<bool>,
+    labels: Vec<RowLabel>,
 }
 
 /// Numbers that do not fill the rows.
@@ -30,13 +31,13 @@ pub struct RowsError {
 
 impl GridRows {
     /// Rows with as many values and numbers of payload as the encoding has columns.
-    pub fn new(
+    pub fn new<L: Into<RowLabel>>(
         encoding: &Encoding,
         values: Vec<i32>,
         payload: Vec<i32>,
-        positive: Vec<bool>,
+        labels: Vec<L>,
     ) -> Result<Self, RowsError> {
-        let rows = positive.len();
+        let rows = labels.len();
         let (width, payload_width) = (encoding.width(), encoding.payload().len());
         if values.len() != width * rows || payload.len() != payload_width * rows {
             return Err(RowsError {
@@ -51,23 +52,23 @@ impl GridRows {
             payload_width,
             values,
             payload,
-            positive,
+            labels: labels.into_iter().map(Into::into).collect(),
         })
     }
 
     /// Rows whose payload is 1 and their values.
-    pub fn plain(
+    pub fn plain<L: Into<RowLabel>>(
         encoding: &Encoding,
         values: Vec<i32>,
-        positive: Vec<bool>,
+        labels: Vec<L>,
     ) -> Result<Self, RowsError> {
         let payload = plain_payload(encoding, &values);
-        Self::new(encoding, values, payload, positive)
+        Self::new(encoding, values, payload, labels)
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.positive.len()
+        self.labels.len()
     }
 
     /// One row's values.
@@ -80,9 +81,9 @@ impl GridRows {
         &self.payload[row * self.payload_width..][..self.payload_width]
     }
 
-    /// Whether a row is positive.
-    pub fn is_positive(&self, row: usize) -> bool {
-        self.positive[row]
+    /// A row's label.
+    pub fn label(&self, row: usize) -> RowLabel {
+        self.labels[row]
     }
 }
 

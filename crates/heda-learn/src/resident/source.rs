@@ -76,6 +76,18 @@ impl<C: Coins> ResidentSource<C> {
         providers: Vec<GridRows>,
         coins: C,
     ) -> Result<Self, ResidentError> {
+        let table = CodeTable::new(loss, resolution);
+        Self::by_table(resolution, encoding, table, providers, coins)
+    }
+
+    /// The same with another table, as for numeric labels.
+    pub fn by_table(
+        resolution: Resolution,
+        encoding: Encoding,
+        table: CodeTable,
+        providers: Vec<GridRows>,
+        coins: C,
+    ) -> Result<Self, ResidentError> {
         for (provider, rows) in providers.iter().enumerate() {
             let outside = |&row: &usize| !fits(&encoding, rows, row);
             if let Some(row) = (0..rows.rows()).find(outside) {
@@ -84,7 +96,7 @@ impl<C: Coins> ResidentSource<C> {
         }
         Ok(Self {
             resolution,
-            table: CodeTable::new(loss, resolution),
+            table,
             likely: encoding.clone(),
             encoding,
             providers,
@@ -122,13 +134,13 @@ impl<C: Coins> ResidentSource<C> {
             row,
         });
         let rows = &self.providers[provider];
-        let (values, positive) = (rows.values(row), rows.is_positive(row));
+        let (values, label) = (rows.values(row), rows.label(row));
         // Steps 2 and 3
         let share = weights.score(values, self.resolution).wrapping_add(mask);
         let place = self.resolution.top_bits(share);
         // Steps 4 and 5
-        let code = i64::from(self.table.code(place, positive, mask, coin));
-        let weight = code - i64::from(self.table.zero(positive));
+        let code = i64::from(self.table.code(place, label, mask, coin));
+        let weight = code - i64::from(self.table.zero(label));
         for (sum, &payload) in sums.iter_mut().zip(rows.payload(row)) {
             *sum += weight * i64::from(payload);
         }

@@ -34,6 +34,10 @@ pub enum WeightError {
     },
 }
 
+/// By how much more than needed β is shrunk, try by try. What was shrunk to fit exactly may be rounded
+/// beyond the bound again, and by more the more columns there are; the last tries leave room for that.
+const SPARE: [f64; 5] = [1e-6, 1e-3, 1e-2, 0.1, 1.0];
+
 impl Weights {
     /// Step 1. A β that is not finite, or beyond the bound, is shrunk and never refused: whether
     /// it fits follows from decoded values, and nobody may see a reaction to those.
@@ -49,13 +53,13 @@ impl Weights {
         let finite = |b: &f64| if b.is_finite() { *b } else { 0.0 };
         let beta: Vec<f64> = beta.iter().map(finite).collect();
         let mut shrunk = 1.0f64;
-        for _ in 0..4 {
+        for spare in SPARE {
             let weights = Self::rounded(&beta, shrunk, resolution);
             let excess = weights.excess(encoding, resolution);
             if excess <= 1.0 {
                 return Ok(weights);
             }
-            shrunk /= excess * (1.0 + 1e-6);
+            shrunk /= excess * (1.0 + spare);
         }
         Ok(Self::rounded(&beta, 0.0, resolution))
     }
@@ -157,5 +161,34 @@ mod tests {
         }
         let large = Weights::new(&betas[2], &encoding(), resolution).unwrap();
         assert!(large.shrunk > 0.2 && large.shrunk < 0.4, "{}", large.shrunk);
+    }
+
+    /// Many columns, and coefficients that just do not fit: what rounding adds must not end in a model
+    /// of nothing.
+    #[test]
+    fn what_is_too_large_is_shrunk_and_not_lost() {
+        let plain = Span::Between { low: 0, high: 1024 };
+        let blocks = (0..12).flat_map(|_| [(1, plain.clone()), (9, Span::OneHot)]);
+        let encoding = Encoding::new(10, blocks).unwrap();
+        let mut state = 1u64;
+        let mut next = || {
+            state = state
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (state >> 33) as f64 / 2f64.powi(30) - 1.0
+        };
+        for trial in 0..500 {
+            let size = 3.0 + f64::from(trial % 100);
+            let beta: Vec<f64> = (0..=encoding.width()).map(|_| size * next()).collect();
+            for digits in [2, 3] {
+                let resolution = resolution(digits);
+                let all = Weights::rounded(&beta, 1.0, resolution);
+                let excess = all.excess(&encoding, resolution).max(1.0);
+                let weights = Weights::new(&beta, &encoding, resolution).unwrap();
+                let kept = weights.shrunk * excess;
+                assert!(kept > 0.85, "{trial}: {kept} of what fits");
+                assert!(weights.excess(&encoding, resolution) <= 1.0);
+            }
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Checks the parts of a schema against each other.
 
-use super::raw::{FORMAT, OneOrMany, RawBound, RawColumn, RawKind, RawLabel};
-use super::raw::{RawLabelMissing, RawSchema};
-use super::{Bounds, Column, Kind, Label, LevelCoding, Missing, Replacement, Schema};
+use super::label::check_label;
+use super::raw::{FORMAT, RawBound, RawColumn, RawKind, RawSchema};
+use super::{Bounds, Column, Kind, LevelCoding, Missing, Replacement, Schema};
 use super::{MAX_COLUMNS, MAX_ENCODED_COLUMNS, MAX_LEVELS, MAX_MARKERS, MAX_NAME_BYTES};
 use super::{SchemaFault, Typical};
 use crate::date;
@@ -19,9 +19,9 @@ pub(super) enum Part {
 /// Where in the document a fault lies.
 pub(super) type Path = Vec<Part>;
 
-type Checked<T> = Result<T, (SchemaFault, Path)>;
+pub(super) type Checked<T> = Result<T, (SchemaFault, Path)>;
 
-fn at<const N: usize>(fault: SchemaFault, path: [Part; N]) -> (SchemaFault, Path) {
+pub(super) fn at<const N: usize>(fault: SchemaFault, path: [Part; N]) -> (SchemaFault, Path) {
     (fault, path.to_vec())
 }
 
@@ -103,7 +103,7 @@ fn check_ignored(ignore: &[String], columns: &HashSet<String>, label: &str) -> C
     }
 }
 
-fn check_name(what: &'static str, name: &str) -> Result<(), SchemaFault> {
+pub(super) fn check_name(what: &'static str, name: &str) -> Result<(), SchemaFault> {
     let shortened = || name.chars().take(40).collect();
     is_usable_name(name)
         .then_some(())
@@ -119,64 +119,6 @@ pub(crate) fn is_usable_name(name: &str) -> bool {
         && name.len() <= MAX_NAME_BYTES
         && name.trim() == name
         && !name.chars().any(char::is_control)
-}
-
-fn check_label(raw: RawLabel, markers: &[String]) -> Checked<Label> {
-    let here = |fault, field| at(fault, [Part::Key("label"), Part::Key(field)]);
-    check_name("label column", &raw.column).map_err(|f| here(f, "column"))?;
-    check_classes(&raw.classes, markers).map_err(|f| here(f, "classes"))?;
-    let positive = match raw.positive {
-        None => Vec::new(),
-        Some(OneOrMany::One(value)) => vec![value],
-        Some(OneOrMany::Many(values)) if values.is_empty() => {
-            return Err(here(SchemaFault::PositiveNotAPart, "positive"));
-        }
-        Some(OneOrMany::Many(values)) => values,
-    };
-    check_positive(&positive, &raw.classes).map_err(|f| here(f, "positive"))?;
-    Ok(Label {
-        column: raw.column,
-        classes: raw.classes,
-        positive,
-        drop_missing: raw.missing == RawLabelMissing::Drop,
-    })
-}
-
-fn check_classes(classes: &[String], markers: &[String]) -> Result<(), SchemaFault> {
-    if classes.len() < 2 {
-        return Err(SchemaFault::TooFewClasses(classes.len()));
-    }
-    if classes.len() > MAX_LEVELS {
-        return Err(SchemaFault::TooManyClasses(classes.len()));
-    }
-    let mut seen = HashSet::new();
-    for class in classes {
-        check_name("class", class)?;
-        if !seen.insert(class) {
-            return Err(SchemaFault::DuplicateClass(class.clone()));
-        }
-        if markers.contains(class) {
-            return Err(SchemaFault::ClassIsMarker(class.clone()));
-        }
-    }
-    Ok(())
-}
-
-fn check_positive(positive: &[String], classes: &[String]) -> Result<(), SchemaFault> {
-    if positive.is_empty() {
-        return match classes.len() {
-            2 => Err(SchemaFault::NoPositive),
-            _ => Ok(()),
-        };
-    }
-    if let Some(unknown) = positive.iter().find(|&value| !classes.contains(value)) {
-        return Err(SchemaFault::PositiveUnknown(unknown.clone()));
-    }
-    let distinct: HashSet<_> = positive.iter().collect();
-    if distinct.len() != positive.len() || distinct.len() == classes.len() {
-        return Err(SchemaFault::PositiveNotAPart);
-    }
-    Ok(())
 }
 
 /// A fault of a column, with the field that it lies in.

@@ -195,10 +195,14 @@ pub enum SchemaFault {
         column: String,
     },
     /// Fewer than two classes.
-    #[error("the label has {0} classes; list at least two in `classes`")]
+    #[error(
+        "the label has {0} classes; list at least two in `classes`, or write kind = \"numeric\""
+    )]
     TooFewClasses(usize),
     /// More classes than are supported.
-    #[error("the label has {0} classes; at most {MAX_LEVELS}: is this a number to be predicted?")]
+    #[error(
+        "the label has {0} classes; at most {MAX_LEVELS}: of a number write kind = \"numeric\""
+    )]
     TooManyClasses(usize),
     /// The same class twice.
     #[error("class {0:?} is listed twice; remove one of them")]

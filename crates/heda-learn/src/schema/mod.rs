@@ -7,6 +7,7 @@ mod check;
 mod error;
 mod fingerprint;
 mod keys;
+mod label;
 mod raw;
 mod typical;
 
@@ -14,6 +15,7 @@ pub(crate) use check::is_usable_name;
 pub use error::{SchemaError, SchemaFault};
 pub use fingerprint::SchemaFingerprint;
 pub use keys::SCHEMA_KEYS;
+pub use label::{Label, LabelNumber};
 pub use typical::Typical;
 
 use crate::data::Feature;
@@ -41,15 +43,6 @@ pub struct Schema {
     ignore: Vec<String>,
     label: Label,
     columns: Vec<Column>,
-}
-
-/// The column to be learned.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Label {
-    column: String,
-    classes: Vec<String>,
-    positive: Vec<String>,
-    drop_missing: bool,
 }
 
 /// One attribute: a column that is learned from.
@@ -240,51 +233,6 @@ impl Schema {
     }
 }
 
-impl Label {
-    /// Name of the column.
-    pub fn column(&self) -> &str {
-        &self.column
-    }
-
-    /// The values that the column may have.
-    pub fn values(&self) -> &[String] {
-        &self.classes
-    }
-
-    /// The values that make a row positive; empty for a label of more than two classes.
-    pub fn positive(&self) -> &[String] {
-        &self.positive
-    }
-
-    /// Whether rows without a label are left out (else the table is refused).
-    pub fn drops_missing(&self) -> bool {
-        self.drop_missing
-    }
-
-    /// Names of the classes that are learned. With positive values there are two, the positive
-    /// one last; grouped values are joined by "or".
-    pub fn classes(&self) -> Vec<String> {
-        if self.positive.is_empty() {
-            return self.classes.clone();
-        }
-        let group = |positive: bool| {
-            let values = self.classes.iter();
-            let members = values.filter(|&v| self.positive.contains(v) == positive);
-            members.cloned().collect::<Vec<_>>().join(" or ")
-        };
-        vec![group(false), group(true)]
-    }
-
-    /// Index of the class of the value at `position` of [`Label::values`].
-    pub(crate) fn class_of(&self, position: usize) -> u32 {
-        if self.positive.is_empty() {
-            position as u32
-        } else {
-            u32::from(self.positive.contains(&self.classes[position]))
-        }
-    }
-}
-
 impl Column {
     /// Name of the column.
     pub fn name(&self) -> &str {
@@ -313,6 +261,15 @@ impl Column {
             Kind::Numeric { .. } => None,
             Kind::Levels { levels, .. } => Some(levels),
         }
+    }
+
+    /// Whether it is one number: not one-hot.
+    pub fn is_number(&self) -> bool {
+        let coding = match &self.kind {
+            Kind::Numeric { .. } => return true,
+            Kind::Levels { coding, .. } => coding,
+        };
+        *coding != LevelCoding::Onehot
     }
 
     /// How many columns of the encoded row it takes.

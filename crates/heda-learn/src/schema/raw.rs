@@ -31,7 +31,16 @@ pub(super) struct RawSchema {
 #[serde(deny_unknown_fields)]
 pub(super) struct RawLabel {
     pub(super) column: String,
+    #[serde(default, skip_serializing_if = "RawLabelKind::is_classes")]
+    pub(super) kind: RawLabelKind,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) classes: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) bounds: Option<Vec<f64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outside: Option<Outside>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) typical: Option<Typical>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) positive: Option<OneOrMany>,
     #[serde(default)]
@@ -43,6 +52,21 @@ pub(super) struct RawLabel {
 pub(super) enum OneOrMany {
     One(String),
     Many(Vec<String>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum RawLabelKind {
+    #[default]
+    Classes,
+    Numeric,
+}
+
+impl RawLabelKind {
+    /// Not written out: schemas of classes had their fingerprints before there were numbers.
+    fn is_classes(&self) -> bool {
+        *self == Self::Classes
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -198,6 +222,7 @@ impl TryFrom<RawSchema> for Schema {
 impl From<Schema> for RawSchema {
     fn from(schema: Schema) -> Self {
         let label = schema.label;
+        let number = label.number;
         let positive = match label.positive.len() {
             0 => None,
             1 => label.positive.into_iter().next().map(OneOrMany::One),
@@ -215,7 +240,14 @@ impl From<Schema> for RawSchema {
             ignore: schema.ignore,
             label: RawLabel {
                 column: label.column,
+                kind: match label.number {
+                    Some(_) => RawLabelKind::Numeric,
+                    None => RawLabelKind::Classes,
+                },
                 classes: label.classes,
+                bounds: number.map(|n| vec![n.bounds.lower(), n.bounds.upper()]),
+                outside: number.map(|n| n.outside),
+                typical: number.and_then(|n| n.typical),
                 positive,
                 missing,
             },

@@ -367,3 +367,50 @@ fn every_key_of_a_schema_is_in_the_reference() {
         assert_eq!(sorted, known, "[{section}]");
     }
 }
+
+#[test]
+fn a_label_may_be_a_number_within_bounds() {
+    let classes = "classes = [\"good\", \"fair\", \"bad\"]\npositive = [\"good\", \"fair\"]\n";
+    let numeric = |lines: &str| SMALL.replacen(classes, lines, 1);
+    let good = "kind = \"numeric\"\nbounds = [-10, 30]\noutside = \"clip\"\n\
+                typical = { mean = 5, deviation = 8 }\n";
+    let schema = Schema::parse(&numeric(good), "small.toml").unwrap();
+    let number = schema.label().number().unwrap();
+    assert_eq!(
+        (number.bounds.lower(), number.bounds.range()),
+        (-10.0, 40.0)
+    );
+    assert_eq!(number.outside, Outside::Clip);
+    assert_eq!(number.to_units(&[0.5, 1.0]), [10.0, 40.0]);
+    assert_eq!(Schema::parse(&schema.to_toml(), "again").unwrap(), schema);
+    assert_ne!(schema.fingerprint(), small().fingerprint());
+    let word = |lines: &str| {
+        let error = Schema::parse(&numeric(lines), "small.toml").unwrap_err();
+        assert!(error.line_and_column().is_some(), "{error}");
+        error.to_string()
+    };
+    for (lines, words) in [
+        ("kind = \"numeric\"\n", "needs `bounds`"),
+        ("kind = \"numeric\"\nbounds = [3, 3]\n", "reversed or empty"),
+        ("kind = \"numeric\"\nbounds = [3]\n", "two numbers"),
+        (
+            "kind = \"numeric\"\nbounds = [0, 1]\nclasses = [\"a\", \"b\"]\n",
+            "`classes` means nothing",
+        ),
+        (
+            "kind = \"numeric\"\nbounds = [0, 1]\npositive = \"a\"\n",
+            "`positive` means nothing",
+        ),
+        (
+            "kind = \"numeric\"\nbounds = [0, 1]\ntypical = { mean = 5, deviation = 1 }\n",
+            "no numbers within its bounds",
+        ),
+        (
+            "classes = [\"a\", \"b\"]\npositive = \"a\"\nbounds = [0, 1]\n",
+            "`bounds` means nothing",
+        ),
+        ("", "list at least two in `classes`, or write kind"),
+    ] {
+        assert!(word(lines).contains(words), "{lines}: {}", word(lines));
+    }
+}

@@ -14,6 +14,12 @@ pub enum ScoreError {
     /// No features.
     #[error("the schema has no features to score")]
     NoFeatures,
+    /// The label is a number.
+    #[error(
+        "the label is a number, and features are scored by classes; encrypt all features, or give \
+         their order in the job file"
+    )]
+    Numeric,
     /// All rows belong to one class.
     #[error(
         "all {rows} rows have the class {class:?}: without a second class no feature can be \
@@ -72,6 +78,9 @@ impl Scorable {
         }
         if data.features().is_empty() {
             return Err(ScoreError::NoFeatures);
+        }
+        if data.is_numeric() {
+            return Err(ScoreError::Numeric);
         }
         let (labels, class_sizes) = occurring_classes(data);
         if class_sizes.len() < 2 {
@@ -213,6 +222,10 @@ mod tests {
     fn refuses_rows_that_cannot_be_scored() {
         let refused = |d| Scorable::new(&d).unwrap_err();
         assert_eq!(refused(data(vec![], vec![], 1)), ScoreError::NoRows);
+        let rows = data(vec![0.1, 0.2], vec![0, 1], 1);
+        let (features, values) = (rows.features().to_vec(), rows.values().to_vec());
+        let number = Dataset::new(features, values, vec![7, 9], Vec::new()).unwrap();
+        assert_eq!(refused(number), ScoreError::Numeric);
         let one = refused(data(vec![0.1, 0.2], vec![1, 1], 1));
         assert!(matches!(&one, ScoreError::OneClass { class, rows: 2 } if class == "b"));
         assert!(one.to_string().contains("second class"));

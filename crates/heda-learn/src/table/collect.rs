@@ -1,7 +1,7 @@
 //! Collects the rows of a file: the wanted columns, encoded, with classes or identifiers.
 
 use super::ReadLimits;
-use super::encode::{RowEncoder, is_missing, level_text};
+use super::encode::{RowEncoder, is_missing, level_text, number_label};
 use super::error::{ReadError, ReadFault, shorten};
 use super::report::ReadReport;
 use super::source::{self, Cell, RowSource};
@@ -152,7 +152,7 @@ impl<'s> Collected<'s> {
         Ok(*self.known_persons.entry(text.into_owned()).or_insert(next))
     }
 
-    /// The class of a row, or `None` if the row is to be dropped.
+    /// The label of a row, or `None` if the row is to be dropped.
     fn class(
         &mut self,
         label: &Cell<'_>,
@@ -162,6 +162,9 @@ impl<'s> Collected<'s> {
             self.report.labels_missing += 1;
             let dropped = self.schema.label().drops_missing();
             return dropped.then_some(None).ok_or(ReadFault::Missing);
+        }
+        if let Some(number) = self.schema.label().number() {
+            return number_label(label, number, &mut self.report.labels_clipped).map(Some);
         }
         let text = level_text(label);
         let class = classes.get(&*text).copied().map(Some);

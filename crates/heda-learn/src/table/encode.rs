@@ -4,7 +4,9 @@ use super::error::{ReadFault, shorten};
 use super::report::ReadReport;
 use super::source::Cell;
 use crate::date;
-use crate::schema::{Bounds, Column, Kind, LevelCoding, Missing, Outside, Replacement, Schema};
+use crate::schema::{Bounds, Column, Kind, LabelNumber, LevelCoding, Missing, Outside};
+use crate::schema::{Replacement, Schema};
+use crate::target;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -209,6 +211,20 @@ impl<'s> ColumnEncoder<'s> {
             }
         }
     }
+}
+
+/// A numeric label as it is stored.
+pub(super) fn number_label(
+    cell: &Cell<'_>,
+    label: &LabelNumber,
+    clipped: &mut u64,
+) -> Result<u32, ReadFault> {
+    let value = number(cell)?;
+    if !label.bounds.contains(value) {
+        refuse_outside(value, label.bounds, label.outside, false)?;
+        *clipped += 1;
+    }
+    Ok(target::steps(label.bounds.scale(value)))
 }
 
 fn refuse_outside(

@@ -126,6 +126,9 @@ pub enum ReadFault {
     /// All rows have the same class.
     #[error("all rows are of class {0:?}; a classifier needs rows of at least two classes")]
     OneClass(String),
+    /// All rows have the same number as their label.
+    #[error("all rows have the same label; there is nothing to learn from it")]
+    OneNumber,
     /// The table would take too much memory.
     #[error("more than {0} encoded values; split the file or encode with fewer columns")]
     TooLarge(usize),
@@ -148,7 +151,9 @@ pub enum ReadFault {
     #[error("a zstd file, and this program was built without feature `parquet`; give gzip or CSV")]
     NoZstd,
     /// The label that was named, or the last column, has too many values to be a class.
-    #[error("more than {0} different values cannot be classes; name the label column")]
+    #[error(
+        "more than {0} different values cannot be classes, and they are no numbers; name the label column"
+    )]
     TooManyClasses(usize),
     /// No schema fits the file.
     #[error("no schema can be proposed: {0}; write one by hand")]

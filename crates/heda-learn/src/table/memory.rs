@@ -207,6 +207,39 @@ missing = { value = 50 }
     }
 
     #[test]
+    fn a_numeric_label_is_its_place_between_the_bounds() {
+        let label = "classes = [\"no\", \"yes\"]\npositive = \"yes\"";
+        let read = |rule: &str, numbers: Vec<f64>| {
+            let numeric = format!("kind = \"numeric\"\nbounds = [-1, 3]\n{rule}");
+            let schema = Schema::parse(&SCHEMA.replacen(label, &numeric, 1), "x").unwrap();
+            let ages = vec![20.0; numbers.len()];
+            let columns = Columns::new()
+                .with("age", Values::Numbers(ages))
+                .with("ill", Values::Numbers(numbers));
+            TableReader::new(&schema).read_columns(&columns, "rows")
+        };
+        let one = crate::target::STEPS;
+        let (data, report) = read("", vec![-1.0, 0.0, 3.0]).unwrap();
+        assert!(data.is_numeric());
+        assert_eq!(
+            (data.labels(), report.labels_clipped),
+            (&[0, one / 4, one][..], 0)
+        );
+        let outside = read("", vec![0.0, 4.0]).unwrap_err();
+        assert!(matches!(outside.fault(), ReadFault::OutsideBounds { .. }));
+        let (data, report) = read("outside = \"clip\"", vec![0.0, 4.0]).unwrap();
+        assert_eq!(
+            (data.labels(), report.labels_clipped),
+            (&[one / 4, one][..], 1)
+        );
+        assert!(report.warnings()[0].contains("1 of 2 labels clipped"));
+        let same = read("", vec![1.0, 1.0]).unwrap_err();
+        assert_eq!(same.fault(), &ReadFault::OneNumber);
+        let missing = read("missing = \"drop\"", vec![1.0, f64::NAN, 2.0]).unwrap();
+        assert_eq!(missing.0.rows(), 2);
+    }
+
+    #[test]
     fn rows_to_predict_come_from_columns_as_well() {
         let schema = Schema::parse(SCHEMA, "x").unwrap();
         let columns = Columns::new().with("age", Values::Numbers(vec![20.0, 100.0]));

@@ -139,8 +139,14 @@ impl<'s> TableReader<'s> {
         if let Some((&first, rest)) = table.labels.split_first()
             && rest.iter().all(|&label| label == first)
         {
-            let class = self.schema.label().classes().swap_remove(first as usize);
-            let error = ReadError::new(&file, ReadFault::OneClass(class));
+            let class = self
+                .schema
+                .label()
+                .classes()
+                .into_iter()
+                .nth(first as usize);
+            let fault = class.map_or(ReadFault::OneNumber, ReadFault::OneClass);
+            let error = ReadError::new(&file, fault);
             return Err(error.column(self.schema.label().column()));
         }
         let classes = self.schema.label().classes();

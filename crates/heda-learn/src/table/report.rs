@@ -12,6 +12,9 @@ pub struct ReadReport {
     pub rows_dropped: u64,
     /// Rows without a label.
     pub labels_missing: u64,
+    /// Numeric labels moved to the nearer bound.
+    #[serde(skip_serializing_if = "is_nought")]
+    pub labels_clipped: u64,
     /// Counts for each column of the schema, in its order.
     pub columns: Vec<ColumnReport>,
 }
@@ -38,6 +41,7 @@ impl ReadReport {
             rows_read: 0,
             rows_dropped: 0,
             labels_missing: 0,
+            labels_clipped: 0,
             columns: schema.columns().iter().map(|c| column(c.name())).collect(),
         }
     }
@@ -64,6 +68,12 @@ impl ReadReport {
                 self.labels_missing
             ));
         }
+        if self.labels_clipped > 0 {
+            warnings.push(format!(
+                "{} of {rows} labels clipped to the bounds",
+                self.labels_clipped
+            ));
+        }
         for ColumnReport {
             name,
             missing,
@@ -83,4 +93,8 @@ impl ReadReport {
         }
         warnings
     }
+}
+
+fn is_nought(count: &u64) -> bool {
+    *count == 0
 }

@@ -207,7 +207,8 @@ impl NetworkJob {
     /// The end of waiting: leave the provider behind if that is wished and not too late, or stop.
     fn give_up(&mut self, loss: Loss, state: &StateFile) -> Result<String, NetworkJobError> {
         let alone = self.providers.len() <= 1;
-        let late = state.state().checkpoint.as_ref().is_some_and(is_late);
+        let checkpoint = state.state().checkpoint.as_ref();
+        let late = checkpoint.is_some_and(is_late);
         if self.on_loss == OnLoss::Wait || alone || late {
             return Err(NetworkJobError::Lost {
                 provider: loss.provider,
@@ -356,18 +357,21 @@ impl std::fmt::Debug for NetworkJob {
     }
 }
 
-/// Whether something has left that belongs to all providers: their gradients, whose sum over fewer
-/// would show the part of the one that is gone, or releases, whose rows are in an order that goes
-/// with all of them. The providers refuse to go on without one of them then.
+/// Whether something has left that belongs to all providers: sums, which over fewer would show the
+/// part of the one that is gone, or releases, whose rows are in an order that goes with all of them.
 fn is_late(checkpoint: &Checkpoint) -> bool {
-    checkpoint.iteration > 0 || !checkpoint.split.published.is_empty()
+    let published = !checkpoint.split.published.is_empty();
+    checkpoint.iteration > 0 || published || checkpoint.bought.is_some()
 }
 
 /// Iterations and evaluations so far.
 fn progress(state: &StateFile) -> (u32, usize) {
     let checkpoint = state.state().checkpoint.as_ref();
     checkpoint.map_or((0, 0), |checkpoint| {
-        (checkpoint.iteration, checkpoint.histograms.len())
+        (
+            checkpoint.iteration,
+            checkpoint.histograms.len() + checkpoint.errors.len(),
+        )
     })
 }
 

@@ -88,9 +88,6 @@ pub enum Contradiction {
          `sample`"
     )]
     NoSample,
-    /// Rows to estimate with for a goal in time.
-    #[error("[auto] `within_seconds` needs no `sample`; leave it out")]
-    SampleUnused,
     /// A ranking of features that are named.
     #[error("`encrypt` names the features, so leave `order` and `ranked_by` out")]
     RankingUnused,

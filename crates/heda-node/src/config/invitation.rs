@@ -128,11 +128,7 @@ impl Invitation {
 
     /// Iterations of all models: one a class, or one for two classes.
     pub fn iterations(&self, schema: &Schema) -> u64 {
-        let models = match schema.label().classes().len() as u64 {
-            2 => 1,
-            classes => classes,
-        };
-        u64::from(self.terms.iterations.get()) * models
+        u64::from(self.terms.iterations.get()) * schema.label().models() as u64
     }
 }
 

@@ -1,7 +1,7 @@
 //! `job.toml`: what a data user wants trained, with whom, and at which price in privacy.
 
 use super::privacy::PrivacyConfig;
-use super::values::{Iota, Name, NotNegative, Positive, Seconds, Share};
+use super::values::{ClassWeights, Iota, Name, NotNegative, Positive, Seconds, Share};
 use super::{Answer, ConfigError, Contradiction, JOB_KEYS, beside, read, repeated};
 use crate::client::RemoteProvider;
 use crate::house::policy::{DataFacts, JobRequest, Published};
@@ -55,9 +55,10 @@ pub struct JobConfig {
     /// How columns are published.
     #[serde(default = "default_mechanism")]
     pub mechanism: Mechanism,
-    /// What is minimised.
-    #[serde(default)]
-    pub loss: LossKind,
+    /// What is minimised; what suits the label if absent.
+    pub loss: Option<LossKind>,
+    /// How much the rows of each class count.
+    pub class_weight: Option<ClassWeights>,
     /// How the model is improved, and in how many batches.
     #[serde(default = "default_optimiser")]
     pub optimiser: Method,
@@ -103,9 +104,9 @@ pub struct Auto {
 impl Auto {
     fn check(&self) -> Result<(), Contradiction> {
         match (self.within_seconds, self.accuracy_loss, &self.sample) {
-            (Some(_), None, None) | (None, Some(_), Some(_)) => Ok(()),
+            // With a sample it is known as well whether publishing the rest pays.
+            (Some(_), None, _) | (None, Some(_), Some(_)) => Ok(()),
             (None, Some(_), None) => Err(Contradiction::NoSample),
-            (Some(_), None, Some(_)) => Err(Contradiction::SampleUnused),
             _ => Err(Contradiction::TwoGoals),
         }
     }
@@ -310,7 +311,8 @@ impl JobConfig {
             _ => facts.features.clone(),
         };
         let fingerprints = self.providers.iter().filter_map(|p| p.fingerprint);
-        let plan = self.privacy.and_then(|p| facts.plan(&p.promise()).ok());
+        let privacy = self.privacy.map(|privacy| facts.promise(&privacy));
+        let plan = privacy.and_then(|privacy| facts.plan(&privacy).ok());
         JobRequest {
             job: "preview".into(),
             schema: facts.schema.clone(),
@@ -321,12 +323,12 @@ impl JobConfig {
             epsilon: self.epsilon,
             mechanism: self.mechanism,
             iterations: match plan {
-                Some(plan) => u64::from(plan.gradients()),
+                Some(plan) => u64::from(plan.all_gradients()),
                 None => u64::from(self.iterations.get()),
             },
             batch_rows: Some(facts.training_rows / self.optimiser.batches().max(1) as u64),
             co_providers: fingerprints.filter(|f| *f != provider).collect(),
-            privacy: self.privacy.map(|privacy| privacy.promise()),
+            privacy,
         }
     }
 
@@ -434,10 +436,6 @@ mod tests {
             ("", "either `within_seconds` or `accuracy_loss`"),
             ("within_seconds = 60\naccuracy_loss = 1", "either"),
             ("accuracy_loss = 1", "name them as `sample`"),
-            (
-                "within_seconds = 6\nsample = \"public.csv\"",
-                "needs no `sample`",
-            ),
             ("within_seconds = -1", "not a number above 0"),
         ] {
             let error = auto(goal).unwrap_err();

@@ -129,9 +129,17 @@ pub const JOB_KEYS: FileKeys = FileKeys {
             section: "",
             name: "loss",
             value: Value::OneOf(&["logistic", "squared-hinge", "bounded-logistic", "ridge"]),
-            need: Need::Default("\"logistic\""),
+            need: Need::Optional,
             example: "\"squared-hinge\"",
-            meaning: "What is minimised",
+            meaning: "What is minimised: `logistic` if not given or, for a numeric label, `ridge`, which is least squares",
+        },
+        Key {
+            section: "",
+            name: "class_weight",
+            value: Value::WordOrTable(&["balanced"]),
+            need: Need::Optional,
+            example: "\"balanced\"",
+            meaning: "How much the rows of each class count: `balanced` by their number over all providers, n/(classes · rows of the class) as in scikit-learn; or `{ ill = 2.0, well = 0.5 }`, 1 for a class that is not named",
         },
         Key {
             section: "",
@@ -163,7 +171,7 @@ pub const JOB_KEYS: FileKeys = FileKeys {
             value: Value::Number,
             need: Need::Default("1"),
             example: "1",
-            meaning: "The penalty as scikit-learn's C, on standardised features; a smaller number is a larger penalty",
+            meaning: "The penalty as scikit-learn's C, on standardised features; a smaller number is a larger penalty. Of a numeric label it is 1/alpha of scikit-learn's Ridge",
         },
         Key {
             section: "",
@@ -222,6 +230,14 @@ pub const JOB_KEYS: FileKeys = FileKeys {
             meaning: "On how many others' noise each provider counts besides its own; all but one of the others when not given. Fewer cost accuracy; 0: its own suffices",
         },
         Key {
+            section: "privacy",
+            name: "moments",
+            value: Value::Flag,
+            need: Need::Optional,
+            example: "false",
+            meaning: "Whether a twentieth of the promise buys means and deviations, with noise, of numbers for which the schema states no `typical`; without them the middle of the bounds is used",
+        },
+        Key {
             section: "auto",
             name: "within_seconds",
             value: Value::Number,
@@ -243,7 +259,7 @@ pub const JOB_KEYS: FileKeys = FileKeys {
             value: Value::Path,
             need: Need::Optional,
             example: "\"public.csv\"",
-            meaning: "Rows of the same schema that the data user may read, to estimate accuracy with",
+            meaning: "Rows of the same schema that the data user may read, to estimate accuracy with, and whether publishing pays",
         },
         Key {
             section: "timeouts",

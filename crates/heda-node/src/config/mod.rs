@@ -22,7 +22,9 @@ pub use provider::{
     AllowedPeer, KnownProvider, LimitsConfig, ProviderConfig, RecognitionConfig, Reproducible,
 };
 pub use provider_keys::PROVIDER_KEYS;
-pub use values::{Iota, Name, NoName, NoSeconds, NotNegative, Positive, Seconds, Share};
+pub use values::{
+    ClassWeights, Iota, Name, NoName, NoSeconds, NotNegative, Positive, Seconds, Share,
+};
 
 use crate::identity::IdentityError;
 use crate::system::files;

@@ -5,6 +5,7 @@ use super::values::Iota;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::{Delta, DeltaError};
 use heda_learn::loss::LossKind;
+use heda_learn::schema::Schema;
 use heda_train::engine::Engine;
 use heda_train::proposal::Privacy;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,10 @@ pub struct PrivacyConfig {
     /// not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<u32>,
+    /// Whether means and deviations are bought of numbers without anything typical in the schema; they
+    /// are if it is not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moments: Option<bool>,
 }
 
 /// What does not go with `[privacy]`.
@@ -52,13 +57,19 @@ impl PrivacyConfig {
             .unwrap_or_else(|| Delta::default_for(self.rows.get()))
     }
 
-    /// What is proposed to the providers.
-    pub fn promise(&self) -> Privacy {
-        Privacy {
-            epsilon: self.epsilon,
-            delta: self.delta(),
-            rows: self.rows.get(),
+    /// What is proposed to the providers, for rows of this schema.
+    pub fn promise(&self, schema: &Schema) -> Privacy {
+        let promise = Privacy {
             trusted: self.trusted,
+            ..Privacy::new(self.epsilon, self.delta(), self.rows.get())
+        };
+        let suited = promise.suited(schema);
+        match self.moments {
+            Some(false) => Privacy {
+                moments: 0,
+                ..suited
+            },
+            _ => suited,
         }
     }
 
@@ -80,7 +91,8 @@ impl PrivacyConfig {
         let exact = "scores of features would carry no noise";
         let all = "all features are encrypted";
         let bounded = "a row's derivative must be bounded, which bounded-logistic alone does";
-        let loss = [LossKind::default(), LossKind::BoundedLogistic].contains(&job.loss);
+        let usual = [None, Some(LossKind::default())].contains(&job.loss);
+        let loss = usual || job.loss == Some(LossKind::BoundedLogistic);
         let rules = [
             (
                 job.engine == Engine::Resident,
@@ -92,6 +104,11 @@ impl PrivacyConfig {
             (job.epsilon.is_none(), "epsilon", "nothing is published"),
             (job.ranked_by.is_none(), "ranked_by", exact),
             (loss, "loss", bounded),
+            (
+                job.class_weight.is_none(),
+                "class_weight",
+                "every row must count alike",
+            ),
             (
                 job.optimiser.batches() == 1,
                 "batches",
@@ -134,8 +151,8 @@ mod tests {
     #[test]
     fn a_private_job_needs_an_epsilon_and_its_rows() {
         let config = job("", "epsilon = 1\nrows = 30000").unwrap();
-        let promise = config.privacy.unwrap().promise();
-        assert_eq!((promise.delta.get(), promise.trusted), (1e-6, None));
+        let promise = config.privacy.unwrap();
+        assert_eq!((promise.delta().get(), promise.trusted), (1e-6, None));
         assert!(config.privacy.unwrap().warning().is_none());
         for (privacy, word) in [
             ("rows = 30000", "epsilon"),

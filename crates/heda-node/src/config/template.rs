@@ -181,8 +181,31 @@ impl ProviderSetup<'_> {
     }
 }
 
+/// What a job minimises.
+#[derive(Debug, Clone, Copy)]
+pub struct Minimised<'a> {
+    /// The loss.
+    pub loss: &'a str,
+    /// The penalty, if it is not the usual one.
+    pub c: Option<f64>,
+    /// Whether every class counts as much as the others together.
+    pub balanced: bool,
+}
+
+impl Minimised<'_> {
+    fn lines(&self) -> String {
+        let c = self
+            .c
+            .map(|c| format!("# The penalty as scikit-learn's C; 1 if not given.\nc = {c:?}\n"));
+        let balanced = self.balanced.then_some(
+            "# Every class counts as much as the others together.\nclass_weight = \"balanced\"\n",
+        );
+        c.unwrap_or_default() + balanced.unwrap_or_default()
+    }
+}
+
 /// A data user's `job.toml` for an invitation; providers come from their answers.
-pub fn job(invitation: &Invitation, loss: &str) -> String {
+pub fn job(invitation: &Invitation, minimised: &Minimised<'_>) -> String {
     let terms = &invitation.terms;
     if let Some(privacy) = &terms.privacy {
         return private_job(invitation, privacy);
@@ -197,13 +220,14 @@ pub fn job(invitation: &Invitation, loss: &str) -> String {
          # How gradients are computed, and how many features are encrypted: all of them.\n\
          engine = \"{}\"\niota = \"all\"\n\
          # What is minimised, in how many iterations at most.\n\
-         loss = {}\niterations = {}\n\
+         loss = {}\niterations = {}\n{}\
          # Share of the rows that the model is evaluated on.\n\
          held_out = {}\n",
         quoted(invitation.data_set.as_str()),
         terms.engine.name(),
-        quoted(loss),
+        quoted(minimised.loss),
         terms.iterations,
+        minimised.lines(),
         terms.held_out.get(),
     )
 }

@@ -1,7 +1,8 @@
 //! Values that are checked while a file is read, so that an error points at its line.
 
-use serde::de::{Error, Visitor};
+use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -92,6 +93,46 @@ impl<'de> Deserialize<'de> for NotNegative {
         Err(D::Error::custom(format!(
             "{value} is not a number of at least 0"
         )))
+    }
+}
+
+/// How much the rows of each class count.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ClassWeights {
+    /// Every class as much as the others together.
+    Balanced,
+    /// So much, by name; 1 for a class that is not named.
+    ByName(BTreeMap<String, f64>),
+}
+
+impl<'de> Deserialize<'de> for ClassWeights {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(ClassWeightsVisitor)
+    }
+}
+
+struct ClassWeightsVisitor;
+
+impl<'de> Visitor<'de> for ClassWeightsVisitor {
+    type Value = ClassWeights;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"balanced\", or a table of classes and weights such as { ill = 2.0 }")
+    }
+
+    fn visit_str<E: Error>(self, word: &str) -> Result<ClassWeights, E> {
+        match word {
+            "balanced" => Ok(ClassWeights::Balanced),
+            _ => Err(E::invalid_value(serde::de::Unexpected::Str(word), &self)),
+        }
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ClassWeights, A::Error> {
+        let mut weights = BTreeMap::new();
+        while let Some((class, weight)) = map.next_entry::<String, Positive>()? {
+            weights.insert(class, weight.get());
+        }
+        Ok(ClassWeights::ByName(weights))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::daemon::reception::{Reception, part_politely};
 use crate::identity::trust::{PeerIdentity, Trust};
 use crate::system::clock::Clock;
 use crate::system::logging::Throttle;
+use crate::system::memory::GivesBack;
 use crate::system::stop::StopSignal;
 use crate::wire::read_ahead::ReadAhead;
 use std::net::SocketAddr;
@@ -64,12 +65,14 @@ pub(crate) struct Gate {
     lobby: Arc<Lobby>,
     /// For lines about strangers, who could fill the log.
     lines: Throttle,
+    memory: GivesBack,
 }
 
 /// Lines about strangers in ten seconds.
 const STRANGER_LINES: u32 = 20;
 
 impl Gate {
+    /// Must be called within a runtime.
     pub(crate) fn new(
         acceptor: TlsAcceptor,
         trust: Arc<Trust>,
@@ -89,6 +92,7 @@ impl Gate {
             metrics,
             peers: Counter::new(),
             lines: Throttle::new(STRANGER_LINES),
+            memory: GivesBack::start(),
         }
     }
 
@@ -122,6 +126,7 @@ impl Gate {
                 if let Some(peer) = peer {
                     reception.receive(peer).await;
                 }
+                gate.memory.soon();
                 drop(open);
             });
         }

@@ -1,6 +1,7 @@
 //! Numbers about the daemon for Prometheus, on a local port of their own.
 //!
-//! Counts only: no names of peers, jobs or columns, nothing derived from data.
+//! Counts only: no names of jobs or columns, nothing derived from data; data users by the names that
+//! the provider's own configuration gives them.
 
 use crate::system::logging;
 use crate::system::stop::StopSignal;
@@ -61,6 +62,7 @@ pub struct Metrics {
     bytes_received: AtomicU64,
     iterations: AtomicU64,
     budget: RwLock<Option<Budget>>,
+    private: RwLock<Option<PrivateBudget>>,
 }
 
 /// The privacy budget as far as a float can show it; the ledger has it exactly.
@@ -70,6 +72,77 @@ pub struct Budget {
     pub spent: f64,
     /// ε that may be spent in all.
     pub total: f64,
+}
+
+/// What private jobs have cost a row for good, as ε at the δ of the configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrivateBudget {
+    /// The provider's own name for the data set.
+    pub data_set: String,
+    /// ε that all jobs have reached, rounded up.
+    pub spent: f64,
+    /// ε that they may reach.
+    pub total: f64,
+    /// ε that the jobs of one data user may reach.
+    pub total_per_user: f64,
+    /// By data user: what the configuration calls it, its fingerprint, ε reached.
+    pub users: Vec<(String, String, f64)>,
+}
+
+impl PrivateBudget {
+    /// The lines that Prometheus reads.
+    fn render(&self) -> String {
+        let data_set = format!("data_set=\"{}\"", escaped(&self.data_set));
+        let mut text = String::new();
+        for (name, help, value) in [
+            (
+                "heda_private_epsilon_spent",
+                "Epsilon of all private jobs.",
+                self.spent,
+            ),
+            (
+                "heda_private_epsilon_total",
+                "Epsilon allowed to them.",
+                self.total,
+            ),
+            (
+                "heda_private_user_epsilon_total",
+                "Epsilon allowed to the private jobs of one data user.",
+                self.total_per_user,
+            ),
+        ] {
+            text += &heading(name, help);
+            text += &format!("{name}{{{data_set}}} {}\n", number(value));
+        }
+        let name = "heda_private_user_epsilon_spent";
+        text += &heading(name, "Epsilon of private jobs by data user.");
+        for (user, fingerprint, spent) in &self.users {
+            let (user, spent) = (escaped(user), number(*spent));
+            text += &format!(
+                "{name}{{{data_set},user=\"{user}\",fingerprint=\"{fingerprint}\"}} {spent}\n"
+            );
+        }
+        text
+    }
+}
+
+fn heading(name: &str, help: &str) -> String {
+    format!("# HELP {name} {help}\n# TYPE {name} gauge\n")
+}
+
+/// As Prometheus writes numbers; what is beyond any ε is infinite.
+fn number(value: f64) -> String {
+    match value.is_finite() {
+        true => value.to_string(),
+        false => "+Inf".into(),
+    }
+}
+
+/// A value of a label.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
 }
 
 impl Metrics {
@@ -118,6 +191,11 @@ impl Metrics {
     /// Shows the budget as it is now.
     pub fn show_budget(&self, budget: Budget) {
         *self.budget.write().unwrap_or_else(PoisonError::into_inner) = Some(budget);
+    }
+
+    /// Shows what private jobs have cost as it is now.
+    pub fn show_private(&self, budget: PrivateBudget) {
+        *self.private.write().unwrap_or_else(PoisonError::into_inner) = Some(budget);
     }
 
     /// Sessions that run now.
@@ -215,6 +293,10 @@ impl Metrics {
                 &budget.total,
             );
         }
+        let private = self.private.read().unwrap_or_else(PoisonError::into_inner);
+        text += &private
+            .as_ref()
+            .map_or(String::new(), PrivateBudget::render);
         let name = "heda_sessions_ended_total";
         let _ = write!(
             text,
@@ -303,6 +385,13 @@ mod tests {
             spent: 0.5,
             total: 2.0,
         });
+        metrics.show_private(PrivateBudget {
+            data_set: "ward".into(),
+            spent: 1.25,
+            total: 2.0,
+            total_per_user: 1.0,
+            users: vec![("a \"b\"".into(), "sha256:aa".into(), f64::INFINITY)],
+        });
         let text = metrics.render();
         for line in text.lines().filter(|line| !line.starts_with("# ")) {
             let (_, value) = line.rsplit_once(' ').unwrap();
@@ -312,5 +401,8 @@ mod tests {
         assert!(text.contains("heda_sent_bytes_total 5\n"));
         assert!(text.contains("heda_epsilon_spent 0.5\n"));
         assert!(text.contains("heda_sessions_running 0\n"));
+        assert!(text.contains("heda_private_epsilon_spent{data_set=\"ward\"} 1.25\n"));
+        let user = "{data_set=\"ward\",user=\"a \\\"b\\\"\",fingerprint=\"sha256:aa\"} +Inf\n";
+        assert!(text.contains(user), "{text}");
     }
 }

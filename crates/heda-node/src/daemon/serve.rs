@@ -12,8 +12,8 @@ use crate::house::provider_data::{DataError, ProviderData};
 use crate::identity::trust::{Trust, TrustError};
 use crate::identity::{Identity, IdentityError};
 use crate::system::clock::{Clock, SystemClock};
-use crate::system::files;
 use crate::system::stop::{StopSignal, StopSwitch, stop_on_signals};
+use crate::system::{files, memory};
 use crate::wire::WireLimits;
 use heda_crypto::random::{NoRandomness, Randomness};
 use rand_core::Rng;
@@ -63,6 +63,8 @@ pub enum ServeError {
 
 /// Serves until SIGTERM or SIGINT; `ready` is called with the address when peers can connect.
 pub fn serve(config: &ProviderConfig, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+    // The process is the daemon's own.
+    memory::share_one_arena();
     // Before anyone is told that we serve: whoever knows may also ask us to stop.
     serve_with(config, ready, || {
         let (switch, stop) = StopSwitch::new();
@@ -92,6 +94,8 @@ fn serve_with(
     let settings = settings(config, identity, clock)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        // A thread of a session that is over keeps what it has touched.
+        .thread_keep_alive(Duration::from_secs(2))
         .build()
         .map_err(ServeError::Runtime)?;
     let stop = runtime.block_on(async { stop() });

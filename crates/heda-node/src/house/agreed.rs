@@ -14,7 +14,10 @@ pub(super) struct Agreed {
     pub(super) request: JobRequest,
     pub(super) grant: Grant,
     pub(super) holdout_permille: u32,
+    /// Evaluations: one a model, or one a measure of a number's errors.
     pub(super) models: u64,
+    /// Numbers of each.
+    pub(super) counts: u64,
     /// All providers, this one among them.
     pub(super) circle: Circle,
     /// Whether the features are ranked by the sum of everybody's scores.

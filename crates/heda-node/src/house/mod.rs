@@ -11,7 +11,7 @@ mod visit;
 
 pub use refusal::JobRefusal;
 
-use crate::daemon::metrics::{Budget, Ending, Metrics};
+use crate::daemon::metrics::{Budget, Ending, Metrics, PrivateBudget};
 use crate::daemon::session::{SessionError, SessionHandler};
 use crate::house::ledger::{JobKey, Ledger, LedgerError};
 use crate::house::policy::Policy;
@@ -59,6 +59,27 @@ impl TrainingHouse {
                 total: total.to_f64(),
             });
         }
+        self.show_private()
+    }
+
+    /// The same for what private jobs have cost.
+    fn show_private(&self) -> Result<(), LedgerError> {
+        let Some(cap) = self.policy.limits.private_cap() else {
+            return Ok(());
+        };
+        let data_set = self.policy.data_set.clone();
+        let (spent, users) = self.ledger.private_spent(&data_set, cap.delta)?;
+        let reached = |epsilon: Option<f64>| epsilon.unwrap_or(f64::INFINITY);
+        let users = users.into_iter();
+        self.metrics.show_private(PrivateBudget {
+            data_set,
+            spent: reached(spent),
+            total: cap.epsilon.to_f64(),
+            total_per_user: cap.per_user.to_f64(),
+            users: users
+                .map(|user| (user.label, user.peer, reached(user.epsilon)))
+                .collect(),
+        });
         Ok(())
     }
 

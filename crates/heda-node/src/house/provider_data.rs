@@ -4,8 +4,10 @@ use crate::config::ProviderConfig;
 use crate::house::policy::DataFacts;
 use crate::system::hex;
 use heda_learn::data::Dataset;
+use heda_learn::private::unstated;
 use heda_learn::schema::{Schema, SchemaError};
 use heda_learn::table::{ReadError, TableReader};
+use heda_train::proposal::models_of;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -135,6 +137,8 @@ impl ProviderData {
             training_rows: rows - held_out,
             held_out: (holdout_permille > 0).then_some(held_out),
             by_person: self.persons.is_some(),
+            models: models_of(&self.schema),
+            unstated: unstated(&self.schema).len() as u32,
         }
     }
 }

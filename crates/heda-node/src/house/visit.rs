@@ -2,8 +2,7 @@
 
 use crate::house::agreed::{Agreed, circle};
 use crate::house::ledger::{
-    EvaluationLimits, IterationLimits, JobKey, JobTerms, Kind, Leaving, LedgerError, Purchase,
-    RankingLimits, Reservation,
+    CountLimits, Counted, JobKey, JobTerms, Kind, Leaving, LedgerError, Purchase, Reservation,
 };
 use crate::house::policy::{Grant, JobRequest, Published};
 use crate::house::{JobRefusal, TrainingHouse};
@@ -93,6 +92,13 @@ impl<'a> Visit<'a> {
         }
     }
 
+    /// Brings the metrics up to date: what was paid stays paid if that fails.
+    fn show_budget(&self) {
+        if let Err(error) = self.house.show_budget() {
+            tracing::warn!(cause = %error, "the metrics do not show the budget");
+        }
+    }
+
     /// Refuses, and notes it in the ledger.
     fn refuse(&self, job: &JobKey, cause: JobRefusal) -> Refusal {
         self.note(job, &cause.to_string());
@@ -155,7 +161,7 @@ impl<'a> Visit<'a> {
         let policy = &self.house.policy;
         let evaluations = match proposal.holdout_permille {
             0 => 0,
-            _ => proposal.positives.len() as u64,
+            _ => u64::from(proposal.evaluations()),
         };
         let before = u64::from(request.scored) + u64::from(proposal.standardise);
         let need = (request.iterations, evaluations + before);
@@ -174,15 +180,23 @@ impl<'a> Visit<'a> {
         key: &JobKey,
         leaving: Option<&Leaving<'_>>,
     ) -> Result<(), Refusal> {
-        let house = self.house;
-        let limits = &house.policy.limits;
-        let limits = RankingLimits {
-            per_job: limits.rankings_per_job.get(),
-            per_day: limits.iterations_per_day.get(),
-        };
-        let data_set = &house.policy.data_set;
-        let counted = house.ledger.count_ranking(key, data_set, limits, leaving);
-        counted.map_err(|e| self.ledger_refusal(key, e))
+        let per_job = self.house.policy.limits.rankings_per_job.get();
+        self.count(Counted::Ranking, key, per_job, leaving)
+    }
+
+    /// Counts what is about to leave.
+    fn count(
+        &self,
+        what: Counted,
+        key: &JobKey,
+        per_job: u64,
+        leaving: Option<&Leaving<'_>>,
+    ) -> Result<(), Refusal> {
+        let (policy, ledger) = (&self.house.policy, &self.house.ledger);
+        let per_day = policy.limits.iterations_per_day.get();
+        let limits = CountLimits { per_job, per_day };
+        let counted = ledger.count(what, key, &policy.data_set, limits, leaving);
+        counted.map(|_| ()).map_err(|e| self.ledger_refusal(key, e))
     }
 
     /// Refuses what the ledger would refuse later, before anything is paid for.
@@ -191,7 +205,7 @@ impl<'a> Visit<'a> {
         let left = agreed.request.iterations.saturating_sub(iterations);
         // A job that comes back may have had its counts.
         let counts = match (agreed.holdout_permille, iterations) {
-            (1.., 0) => agreed.models.saturating_mul(COUNTS),
+            (1.., 0) => agreed.models.saturating_mul(agreed.counts),
             _ => 0,
         };
         let gradients = left.saturating_mul(agreed.grant.gradient);
@@ -206,7 +220,12 @@ impl<'a> Visit<'a> {
         }
         let cap = house.policy.limits.private_cap();
         if let (Some(each), Some(cap)) = (agreed.grant.private_gradient, cap) {
-            let cost = each.times(left);
+            // Bought before the first gradient, if at all.
+            let moments = match iterations {
+                0 => agreed.grant.private_moments,
+                _ => Cost::ZERO,
+            };
+            let cost = each.times(left).plus(moments);
             let ledger = &house.ledger;
             ledger.foresee_private(&agreed.key, data_set, cost, &cap)?;
         }
@@ -302,7 +321,8 @@ impl House for Visit<'_> {
             request,
             grant,
             holdout_permille,
-            models: proposal.positives.len() as u64,
+            models: u64::from(proposal.evaluations()),
+            counts: counts(proposal),
         };
         let key = &agreed.key;
         let foreseen = self.foresee(&agreed, iterations);
@@ -363,9 +383,7 @@ impl House for Visit<'_> {
                 ReleaseFailure::Ledger(error) => self.ledger_refusal(&agreed.key, error),
                 ReleaseFailure::Refused(refusal) => refusal,
             })?;
-        if let Err(error) = house.show_budget() {
-            tracing::warn!(cause = %error, "the metrics do not show the budget");
-        }
+        self.show_budget();
         Ok(content)
     }
 
@@ -390,16 +408,9 @@ impl House for Visit<'_> {
         }
         let house = self.house;
         let agreed = self.agreed()?;
-        let limits = IterationLimits {
-            per_job: agreed.grant.iterations_most,
-            per_day: house.policy.limits.iterations_per_day.get(),
-        };
+        let most = agreed.grant.iterations_most;
         let leaving = agreed.leaving(house, Kind::Training, agreed.grant.gradient);
-        let data_set = &house.policy.data_set;
-        let counted = house
-            .ledger
-            .count_iteration(&agreed.key, data_set, limits, &leaving);
-        counted.map_err(|e| self.ledger_refusal(&agreed.key, e))?;
+        self.count(Counted::Iteration, &agreed.key, most, Some(&leaving))?;
         house.metrics.iteration_finished();
         Ok(())
     }
@@ -411,25 +422,24 @@ impl House for Visit<'_> {
         };
         let ledger = &self.house.ledger;
         let data_set = &self.house.policy.data_set;
+        if what == Bought::Moments {
+            // From here on the job has these providers: with others its training rows would be others.
+            let leaving = agreed.leaving(self.house, Kind::Training, 0);
+            let noted = ledger.disclose(&agreed.key, data_set, &leaving);
+            noted.map_err(|e| self.ledger_refusal(&agreed.key, e))?;
+        }
         let paid = ledger.pay(&agreed.key, data_set, (what, cost), &cap);
-        paid.map_err(|e| self.ledger_refusal(&agreed.key, e))
+        paid.map_err(|e| self.ledger_refusal(&agreed.key, e))?;
+        self.show_budget();
+        Ok(())
     }
 
     fn begin_evaluation(&self, _job: JobId, _class: u32) -> Result<(), Refusal> {
         let agreed = self.agreed()?;
-        let limits = &self.house.policy.limits;
-        let each = limits.evaluations_per_model.get();
-        let limits = EvaluationLimits {
-            per_job: each.saturating_mul(agreed.models),
-            per_day: limits.iterations_per_day.get(),
-        };
-        let data_set = &self.house.policy.data_set;
-        let leaving = agreed.leaving(self.house, Kind::Training, COUNTS);
-        let counted = self
-            .house
-            .ledger
-            .count_evaluation(&agreed.key, data_set, limits, &leaving);
-        counted.map_err(|e| self.ledger_refusal(&agreed.key, e))
+        let each = self.house.policy.limits.evaluations_per_model.get();
+        let most = each.saturating_mul(agreed.models);
+        let leaving = agreed.leaving(self.house, Kind::Training, agreed.counts);
+        self.count(Counted::Evaluation, &agreed.key, most, Some(&leaving))
     }
 }
 
@@ -458,8 +468,13 @@ fn terms_of(proposal: &Proposal, data: &str) -> Result<String, JobRefusal> {
     Ok(terms.to_string())
 }
 
-/// Numbers in the counts of an evaluation.
-const COUNTS: u64 = heda_train::histogram::NUMBERS as u64;
+/// Numbers that an evaluation yields: counts of rows, or a part of the sums over a number's errors.
+fn counts(proposal: &Proposal) -> u64 {
+    match proposal.numeric {
+        true => heda_train::errors::NUMBERS as u64 / u64::from(proposal.evaluations()),
+        false => heda_train::histogram::NUMBERS as u64,
+    }
+}
 
 fn count(limit: NonZeroU64) -> usize {
     usize::try_from(limit.get()).unwrap_or(usize::MAX)

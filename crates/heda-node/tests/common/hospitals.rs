@@ -20,8 +20,6 @@ use heda_node::config::{OnLoss, ProviderConfig};
 use heda_node::daemon::metrics::Metrics;
 use heda_node::house::TrainingHouse;
 use heda_node::house::ledger::Ledger;
-use heda_node::house::policy::Policy;
-use heda_node::house::provider_data::ProviderData;
 use heda_node::identity::Identity;
 use heda_node::system::clock::{Clock, SystemClock};
 use heda_node::system::stop::StopSwitch;
@@ -57,6 +55,8 @@ pub struct Hospital {
     /// Further lines under `[limits]`.
     pub limits: String,
     pub place: usize,
+    /// What its house shows.
+    pub metrics: Arc<Metrics>,
 }
 
 impl Hospital {
@@ -71,6 +71,7 @@ impl Hospital {
             more_users: Vec::new(),
             epsilon_total: "1.5",
             place,
+            metrics: Arc::default(),
         }
     }
 
@@ -114,14 +115,10 @@ impl Hospital {
 
     pub fn serve(&self) -> Running {
         let config = self.config();
+        let randomness = Randomness::seeded(SEED).party(NAMES[self.place]);
         let house = TrainingHouse {
-            policy: Policy::new(&config),
-            data: ProviderData::load(&config).unwrap(),
-            ledger: self.ledger(),
-            identity: self.identity.signing_key().clone(),
-            row_secret: [7; 32].into(),
-            randomness: Randomness::seeded(SEED).party(NAMES[self.place]),
-            metrics: Arc::new(Metrics::default()),
+            metrics: Arc::clone(&self.metrics),
+            ..house(&config, &self.identity, self.ledger(), randomness)
         };
         let mut peers = vec![pinned("user", &self.user)];
         peers.extend(self.more_users.iter().map(|user| pinned("other", user)));
@@ -158,6 +155,7 @@ pub fn spec(job: u64) -> JobSpec {
         spending: Some(Spending::Total("1".parse().unwrap())),
         privacy: None,
         key_bits: 2048,
+        class_weight: None,
     }
 }
 

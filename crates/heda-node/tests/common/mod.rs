@@ -12,10 +12,15 @@ pub mod gullible;
 use heda_blocks::channel::{Channel, ChannelError};
 use heda_crypto::random::Randomness;
 use heda_node::client::{ConnectError, Connector, RemoteProvider};
+use heda_node::config::ProviderConfig;
 use heda_node::daemon::listener::ConnectionLimits;
 use heda_node::daemon::metrics::{Ending, Metrics};
 use heda_node::daemon::session::{SessionError, SessionHandler, SessionLimits};
 use heda_node::daemon::{Daemon, DaemonError, DaemonSettings};
+use heda_node::house::TrainingHouse;
+use heda_node::house::ledger::Ledger;
+use heda_node::house::policy::Policy;
+use heda_node::house::provider_data::ProviderData;
 use heda_node::identity::Identity;
 use heda_node::identity::trust::{PeerIdentity, Recognition, Trust, TrustedPeer};
 use heda_node::system::clock::{Clock, ManualClock, SystemClock, Timestamp};
@@ -26,6 +31,24 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
+
+/// A house as its configuration says, with this ledger and these coins.
+pub fn house(
+    config: &ProviderConfig,
+    identity: &Identity,
+    ledger: Ledger,
+    randomness: Randomness,
+) -> TrainingHouse {
+    TrainingHouse {
+        policy: Policy::new(config),
+        data: ProviderData::load(config).unwrap(),
+        ledger,
+        identity: identity.signing_key().clone(),
+        row_secret: [7; 32].into(),
+        randomness,
+        metrics: Arc::new(Metrics::default()),
+    }
+}
 
 pub const YEAR: Duration = Duration::from_secs(365 * 86_400);
 

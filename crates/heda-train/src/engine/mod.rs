@@ -7,6 +7,7 @@
 pub(crate) mod columns;
 #[cfg(feature = "paper")]
 mod paper;
+pub(crate) mod reading;
 mod resident;
 mod seam;
 #[cfg(test)]

@@ -2,12 +2,14 @@
 //!
 //! It trains in its own way and counts held-out rows as engine `resident` does.
 
+use super::reading::Reading;
 use super::resident::{Remote, Resident, ResidentProvider, ResidentUser, check_held_out};
 use super::{
     Engine, GradientAsk, GradientQuestion, Implementation, Impossible, Joined, Limits, Part,
     ProviderEngine, ProviderRows, Terms, UserEngine,
 };
 use crate::error::{BadJob, Defect, JobError, PeerProblem, ServeError};
+use crate::errors::ErrorSum;
 use crate::histogram::Histogram;
 use crate::message::{Command, Message};
 use crate::parallel::{Party, RemoteError, ask_all};
@@ -108,6 +110,7 @@ impl Implementation for Paper {
         terms: &Terms<'_>,
         mut parties: Vec<Joined>,
         scaling: &Scaling,
+        reading: &Reading,
         randomness: &Randomness,
     ) -> Result<Box<dyn UserEngine>, JobError> {
         let own = parties.iter_mut();
@@ -121,7 +124,7 @@ impl Implementation for Paper {
         };
         let own = PaperRemote::user_key(first, &mut randomness.fork("paper keys", 0)?);
         let own = own.map_err(defect)?;
-        let mut counting = ResidentUser::set_up(terms, parties, scaling, randomness)?;
+        let mut counting = ResidentUser::set_up(terms, parties, scaling, reading, randomness)?;
         let remotes = counting.remotes.iter_mut();
         let mut starting: Vec<Starting<'_>> = remotes
             .zip(shapes)
@@ -241,6 +244,10 @@ impl UserEngine for PaperUser {
         self.counting.histogram(class, beta)
     }
 
+    fn errors(&mut self, measure: u32, beta: &[f64]) -> Result<ErrorSum, JobError> {
+        self.counting.errors(measure, beta)
+    }
+
     fn channels(&mut self) -> Vec<&mut Channel> {
         self.counting.channels()
     }
@@ -347,6 +354,7 @@ mod tests {
             labels: vec![0, 1],
             held_out_grid: Vec::new(),
             held_out_labels: Vec::new(),
+            reading: Reading::default(),
             private: None,
             private_held_out: None,
         };

@@ -1,7 +1,9 @@
 //! What every engine offers to the job, and what the job hands to it: one trait for each role.
 
+use super::reading::Reading;
 use super::{Columns, Impossible};
 use crate::error::{JobError, ServeError};
+use crate::errors::ErrorSum;
 use crate::histogram::Histogram;
 use crate::parallel::Party;
 use crate::proposal::Proposal;
@@ -37,7 +39,7 @@ impl Terms<'_> {
     /// Gradients of the whole job, over all classes.
     pub(crate) fn gradients(&self) -> Result<u32, PlanError> {
         let plan = self.plan()?;
-        Ok(plan.map_or(self.proposal.iterations, |plan| plan.gradients()))
+        Ok(plan.map_or(self.proposal.iterations, |plan| plan.all_gradients()))
     }
 
     /// Batches an epoch, at least one.
@@ -94,12 +96,14 @@ pub(crate) struct ProviderRows {
     pub(crate) exact: Dataset,
     /// Training rows on the grid: hidden columns as they are, published ones as published.
     pub(crate) grid: Vec<u32>,
-    /// Class of every training row.
+    /// Class, or number, of every training row.
     pub(crate) labels: Vec<u32>,
     /// Held-out rows on the grid; none of their columns is published.
     pub(crate) held_out_grid: Vec<u32>,
-    /// Class of every held-out row.
+    /// Class, or number, of every held-out row.
     pub(crate) held_out_labels: Vec<u32>,
+    /// What the labels are.
+    pub(crate) reading: Reading,
     /// Training rows as a private job uses them.
     pub(crate) private: Option<PrivateRows>,
     /// Held-out rows as a private job uses them.
@@ -144,12 +148,13 @@ pub(crate) trait Implementation: Sync {
     fn check(&self, terms: &Terms<'_>, part: Part) -> Result<(), Impossible>;
 
     /// Steps J7 and J8 at the data user, with all providers at once. `scaling` is where the
-    /// columns lie, as far as that is known.
+    /// columns lie, as far as that is known, `reading` what the labels are.
     fn set_up_user(
         &self,
         terms: &Terms<'_>,
         parties: Vec<Joined>,
         scaling: &Scaling,
+        reading: &Reading,
         randomness: &Randomness,
     ) -> Result<Box<dyn UserEngine>, JobError>;
 
@@ -191,6 +196,9 @@ pub(crate) trait UserEngine {
     /// classes; the decision is where the score is zero.
     fn histogram(&mut self, class: u32, beta: &[f64]) -> Result<Histogram, JobError>;
 
+    /// Errors on held-out rows with a numeric label, added up by one of the measures (J10).
+    fn errors(&mut self, measure: u32, beta: &[f64]) -> Result<ErrorSum, JobError>;
+
     /// The channels to all providers, in their order.
     fn channels(&mut self) -> Vec<&mut Channel>;
 }
@@ -199,6 +207,8 @@ pub(crate) trait UserEngine {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GradientQuestion {
     pub(crate) iteration: u32,
+    /// Index into the proposal's classes.
+    pub(crate) class: u32,
     /// The class that counts as one.
     pub(crate) positive: u32,
     pub(crate) batch: Batch,
@@ -216,7 +226,8 @@ pub(crate) trait ProviderEngine {
         question: GradientQuestion,
     ) -> Result<(), ServeError>;
 
-    /// Answers one evaluation (J10). Asked for each class at most once, in order.
+    /// Answers one evaluation (J10). Asked for each class, or measure of a number's errors, at most
+    /// once, in order.
     fn count(&mut self, channel: &mut Channel, class: u32, positive: u32)
     -> Result<(), ServeError>;
 }

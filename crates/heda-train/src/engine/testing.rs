@@ -116,6 +116,7 @@ pub(crate) fn spec(loss: LossKind, iota: usize, batches: usize) -> JobSpec {
         spending: Some(Spending::Total("8".parse().unwrap())),
         privacy: None,
         key_bits: 2048,
+        class_weight: None,
     }
 }
 

@@ -39,7 +39,11 @@ impl Asked {
         proposal: &Proposal,
         class: u32,
     ) -> Result<u32, PeerProblem> {
-        let positive = positive(proposal, class)?;
+        let positive = match proposal.numeric {
+            // The class is a measure of the errors.
+            true if class < proposal.evaluations() => 0,
+            _ => positive(proposal, class)?,
+        };
         if proposal.holdout_permille == 0 {
             let reason = "an evaluation, but no rows are held out";
             return Err(PeerProblem::message("command", reason));
@@ -89,6 +93,15 @@ mod tests {
         for class in [0, 1, 2] {
             assert!(asked.evaluation(&proposal, class).is_err(), "class {class}");
         }
+        let number = Proposal {
+            numeric: true,
+            positives: vec![0],
+            ..proposal.clone()
+        };
+        let mut asked = Asked::default();
+        assert!(asked.evaluation(&number, 0).is_ok());
+        assert!(asked.evaluation(&number, 1).is_ok());
+        assert!(asked.evaluation(&number, 2).is_err());
         let nothing = Proposal {
             holdout_permille: 0,
             ..proposal

@@ -8,6 +8,7 @@ use crate::error::{BadJob, JobError, PeerProblem};
 use crate::message::Acceptance;
 use crate::proposal::{Proposal, Split};
 use heda_learn::optimise::Optimiser;
+use heda_learn::resident::Measure;
 
 /// A provider's part, if it can be believed; at most `limit` rows are possible.
 pub(super) fn check_acceptance(
@@ -97,7 +98,9 @@ pub(super) fn check_resume(
         *optimiser.settings() == settings && optimiser.beta().len() == columns.width + 1
     };
     let models = spec.positives.len();
-    let counts = checkpoint.optimisers.len() <= models && checkpoint.histograms.len() <= models;
+    let counts = checkpoint.optimisers.len() <= models
+        && checkpoint.histograms.len() <= models
+        && checkpoint.errors.len() <= Measure::ALL.len();
     if !counts || !checkpoint.optimisers.iter().all(fits) {
         return Err(BadJob::CheckpointSettings.into());
     }

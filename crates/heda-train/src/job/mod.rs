@@ -3,6 +3,7 @@
 //! `docs/protocols.md`.
 
 mod asked;
+mod bought;
 mod checks;
 mod outcome;
 mod provider;

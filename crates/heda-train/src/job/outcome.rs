@@ -7,7 +7,8 @@ use crate::proposal::Split;
 use heda_blocks::channel::{Recorded, Traffic};
 use heda_dp::account::Charge;
 use heda_learn::data::Feature;
-use heda_learn::optimise::{Settings, Stop};
+use heda_learn::model::Errors;
+use heda_learn::optimise::{Method, Settings, Stop};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -62,7 +63,7 @@ pub struct ClassFit {
     /// The class that it tells from the rest.
     pub positive: u32,
     /// Coefficients for features that take part, as the schema scales them: bias first, then a
-    /// number a column.
+    /// number a column. With a numeric label they give its place between its bounds.
     pub beta: Vec<f64>,
     /// Gradients used.
     pub iterations: u32,
@@ -78,6 +79,8 @@ pub struct ClassFit {
     pub shrunk: Option<Shrunk>,
     /// Scores of held-out rows by true class, if rows were held out.
     pub histogram: Option<Histogram>,
+    /// Errors on held-out rows with a numeric label, in its own units.
+    pub errors: Option<Errors>,
 }
 
 /// Gradients at coefficients that an engine made smaller, because scores at the wanted ones could
@@ -139,9 +142,11 @@ pub struct PhaseTime {
 pub struct Revealed {
     /// Numbers in all summed gradients.
     pub gradient_numbers: u64,
-    /// Sums of the encrypted columns, from which means and deviations follow.
+    /// Sums of the encrypted columns and labels, from which means and deviations follow.
     pub moment_numbers: u64,
-    /// Numbers in all histograms.
+    /// How many of these are about labels.
+    pub label_numbers: u64,
+    /// Numbers in all histograms, or sums of errors of held-out rows.
     pub count_numbers: u64,
     /// Cells that were encrypted (training rows, features and label) and are unknown.
     pub unknown_cells: u64,
@@ -184,9 +189,12 @@ impl Outcome {
             true => "standardised features",
             false => "features in [0, 1]",
         };
-        match self.settings.c {
-            Some(c) => format!("C = {c} on {scaled}"),
-            None => format!("none, {scaled}"),
+        match (self.settings.c, &self.settings.method) {
+            (Some(c), _) => format!("C = {c} on {scaled}"),
+            (None, Method::Averaged { radius, .. }) => {
+                format!("none; coefficients together no longer than {radius:.1}")
+            }
+            (None, _) => format!("none, {scaled}"),
         }
     }
 

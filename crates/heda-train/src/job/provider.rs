@@ -1,28 +1,33 @@
 //! A provider's side of a job.
 
 use super::asked::Asked;
+use super::bought::private_rows;
+use super::scale::given;
 use crate::codec::{hex, unhex};
 use crate::engine::columns::{columns_of, taking_part};
+use crate::engine::reading::Reading;
 use crate::engine::{Columns, GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{OwnFault, PeerProblem, ServeError, Unfit};
 use crate::house::{Admission, Bought, House, LedgerHead, Refusal, SMALLEST_BATCH};
 use crate::message::{
     Acceptance, Announcement, Announcements, Command, Contribution, Message, Release, Sums,
 };
-use crate::moments::{self, Scale};
+use crate::moments::{self, MomentsError, OfLabels, Scale};
 use crate::negotiation;
-use crate::proposal::{Proposal, Ranking, Spending, Split};
+use crate::proposal::{ClassWeight, Proposal, Ranking, Spending, Split};
 use crate::release::{Offer, overwrite};
 use crate::rows::{RowOrder, on_grid};
+use crate::weighing::Weighing;
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use heda_blocks::channel::Channel;
 use heda_crypto::masking::{MaskSetup, Masks, Origin, Roster};
 use heda_crypto::random::Randomness;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::gradient::Batch;
-use heda_learn::private::{PrivateEncoding, PrivatePlan, PrivateRows};
-use heda_learn::schema::Schema;
+use heda_learn::private::PrivatePlan;
+use heda_learn::scaling::Centre;
 use heda_learn::score::Method;
+use heda_learn::target::TargetScale;
 
 /// A provider that serves one job over one channel.
 pub struct Provider<'a> {
@@ -78,13 +83,23 @@ impl Provider<'_> {
         };
         engine.check(&terms, order.part())?;
         let data = data.select_features(&taking_part(&split).0);
-        let data = match proposal.standardise {
+        let (data, reading) = match proposal.standardise {
             true => self.scale(channel, &terms, &data, &order, &mut masks)?,
-            false => data,
+            false => (data, Reading::Classes(given(&proposal))),
         };
+        let kept = (&order, &mut masks);
+        let centres = self.sell_moments(channel, &terms, &admission, &data, kept)?;
         // J6
         channel.enter_phase("publish");
-        let rows = self.prepare(channel, &terms, &admission, &data, &order, &split)?;
+        let mut rows = self.prepare(
+            channel,
+            &terms,
+            (&admission, centres.as_deref()),
+            &data,
+            &order,
+            &split,
+        )?;
+        rows.reading = reading;
         // J7, J8
         channel.enter_phase("encrypt");
         let mut session = engine.set_up_provider(channel, &terms, rows, masks, &self.randomness)?;
@@ -182,23 +197,30 @@ impl Provider<'_> {
         data: &Dataset,
         order: &RowOrder,
         masks: &mut Masks,
-    ) -> Result<Dataset, ServeError> {
+    ) -> Result<(Dataset, Reading), ServeError> {
+        let labels = OfLabels::asked(terms.proposal, data.classes().len());
         let encrypted = moments::encrypted(terms.features, terms.columns);
         let bad = |e| PeerProblem::message(Scale::NAME, e);
         let mut scale = Scale::receive(channel, ())?;
         if let Scale::Ask { fraction_bits } = scale {
-            let numbers = moments::numbers(&encrypted) as u64;
+            let numbers = moments::numbers(&encrypted, labels) as u64;
             self.house.begin_sums(terms.proposal.job, numbers)?;
             let training = data.select_rows(&order.training);
-            let sums = moments::contribution(&training, &encrypted, fraction_bits, masks);
+            let sums = moments::contribution(&training, &encrypted, labels, fraction_bits, masks);
             Sums(sums.map_err(bad)?).send(channel)?;
             scale = Scale::receive(channel, ())?;
         }
-        let Scale::Told { windows } = scale else {
+        let Scale::Told {
+            windows,
+            label,
+            weights,
+        } = scale
+        else {
             return Err(PeerProblem::message(Scale::NAME, "it asks for sums twice").into());
         };
         let windows = moments::by_column(&encrypted, &windows, data.width()).map_err(bad)?;
-        Ok(data.in_windows(&windows))
+        let reading = told_reading(terms.proposal, label, weights).map_err(bad)?;
+        Ok((data.in_windows(&windows), reading))
     }
 
     /// Step J6: the rows that take part, with the published columns as they were published.
@@ -206,9 +228,12 @@ impl Provider<'_> {
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        Admission {
-            schema, persons, ..
-        }: &Admission,
+        (
+            Admission {
+                schema, persons, ..
+            },
+            centres,
+        ): (&Admission, Option<&[Centre]>),
         data: &Dataset,
         order: &RowOrder,
         split: &Split,
@@ -221,15 +246,17 @@ impl Provider<'_> {
             labels: training.labels().to_vec(),
             held_out_grid: on_grid(held_out.values(), bits),
             held_out_labels: held_out.labels().to_vec(),
+            reading: Reading::default(),
             private: match terms.proposal.privacy {
                 Some(_) => {
                     let persons = persons.as_deref();
-                    Some(private_rows(schema, &training, persons, &order.training)?)
+                    let persons = persons.map(|persons| (persons, &order.training[..]));
+                    Some(private_rows(schema, centres, &training, persons)?)
                 }
                 None => None,
             },
             private_held_out: match terms.proposal.privacy {
-                Some(_) => Some(private_rows(schema, &held_out, None, &[])?),
+                Some(_) => Some(private_rows(schema, centres, &held_out, None)?),
                 None => None,
             },
             #[cfg(feature = "paper")]
@@ -294,8 +321,8 @@ impl Provider<'_> {
         let Some(plan) = plan else {
             return Ok(());
         };
-        if iteration >= plan.gradients() {
-            let reason = format!("the plan has {} gradients", plan.gradients());
+        if iteration >= plan.all_gradients() {
+            let reason = format!("the plan has {} gradients", plan.all_gradients());
             return Err(PeerProblem::message("command", reason).into());
         }
         let cost = plan.cost_of_gradient();
@@ -326,6 +353,7 @@ impl Provider<'_> {
                     let batch = Batch::new(batch as usize, proposal.batches as usize);
                     let question = GradientQuestion {
                         iteration,
+                        class,
                         positive,
                         batch,
                         row_bits,
@@ -351,24 +379,20 @@ impl Provider<'_> {
     }
 }
 
-/// Rows in the two forms that a private job uses, with their places among all rows; whose class is
-/// learned does not matter to them.
-fn private_rows(
-    schema: &Schema,
-    rows: &Dataset,
-    persons: Option<&[u32]>,
-    places: &[usize],
-) -> Result<PrivateRows, ServeError> {
-    let encoding = PrivateEncoding::new(schema);
-    let encoded = match persons {
-        None => encoding.rows(rows, 0),
-        Some(persons) => {
-            let named = places.iter().filter_map(|place| persons.get(*place));
-            let named: Vec<u32> = named.copied().collect();
-            encoding.rows_of_persons(rows, 0, &named)
-        }
-    };
-    encoded.map_err(ServeError::defect)
+/// What the labels are, by what the data user said.
+fn told_reading(
+    proposal: &Proposal,
+    label: Option<TargetScale>,
+    weights: Vec<[f64; 2]>,
+) -> Result<Reading, MomentsError> {
+    if proposal.numeric {
+        let scale = label.filter(|scale| scale.is_sound());
+        return scale.map(Reading::Number).ok_or(MomentsError::Label);
+    }
+    Ok(Reading::Classes(match proposal.class_weight {
+        Some(ClassWeight::Balanced) => Weighing::of_pairs(weights, proposal.positives.len())?,
+        _ => given(proposal),
+    }))
 }
 
 /// The providers of the job as the proposal names them.
@@ -389,7 +413,22 @@ fn check_fit(proposal: &Proposal, admission: &Admission) -> Result<(), ServeErro
         let theirs = proposal.schema.clone();
         return Err(Unfit::Schema { theirs, ours }.into());
     }
+    let numeric = admission.data.is_numeric();
+    if proposal.numeric != numeric {
+        let reason = match numeric {
+            true => "the label is a number, and a class is to be learned",
+            false => "the label is a class, and a number is to be learned",
+        };
+        return Err(PeerProblem::message("proposal", reason).into());
+    }
+    if numeric {
+        return Ok(());
+    }
     let classes = admission.data.classes().len() as u32;
+    if let Some(weight) = &proposal.class_weight {
+        let checked = weight.check(classes as usize);
+        checked.map_err(|e| PeerProblem::message("proposal", e))?;
+    }
     if let Some(class) = proposal.positives.iter().find(|class| **class >= classes) {
         let reason = format!("class {class} of {classes}");
         return Err(PeerProblem::message("proposal", reason).into());
@@ -419,7 +458,7 @@ fn check_rows(
         let (rows, least) = (held_out, minimum);
         return Err(Unfit::HeldOut { rows, least }.into());
     }
-    if proposal.privacy.is_some() {
+    if proposal.privacy.is_some() || proposal.numeric {
         // Nothing is said about labels without noise, not even that they are all alike.
         return Ok(());
     }

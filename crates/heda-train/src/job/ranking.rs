@@ -35,8 +35,9 @@ pub(super) fn rank(
         .iter()
         .map(|party| party.part.rows + party.part.held_out)
         .collect();
-    let (encrypted, reason) = spec.encrypted(&order, &rows, before)?;
-    let split = spec.split(&order, encrypted)?;
+    let chosen = spec.encrypted(&order, &rows, before)?;
+    let reason = chosen.reason.clone();
+    let split = spec.split(&order, chosen)?;
     Ok(Ranked {
         ranking,
         ranked_by,

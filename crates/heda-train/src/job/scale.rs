@@ -3,14 +3,18 @@
 
 use super::spec::{Checkpoint, JobSpec};
 use super::user::Running;
-use crate::engine::{Columns, Joined};
+use crate::engine::reading::Reading;
+use crate::engine::{Columns, Joined, Terms};
 use crate::error::{BadJob, JobError};
 use crate::message::{Message, Sums};
-use crate::moments::{self, MomentsError, Scale};
+use crate::moments::{self, Moments, MomentsError, OfLabels, Scale};
 use crate::parallel::{Party, ask_all};
+use crate::proposal::{ClassWeight, Proposal};
+use crate::weighing::Weighing;
 use heda_learn::data::Feature;
 use heda_learn::optimise::Basis;
 use heda_learn::scaling::{Centre, Scaling, Window};
+use heda_learn::target::TargetScale;
 
 /// The coordinates of a job's rows.
 pub(super) struct Scaled {
@@ -18,8 +22,12 @@ pub(super) struct Scaled {
     pub(super) windows: Scaling,
     /// Numbers that were asked for.
     pub(super) asked: u64,
+    /// How many of these are about labels.
+    pub(super) of_labels: u64,
     /// Encrypted features that do not vary.
     pub(super) constant: Vec<String>,
+    /// What the labels are.
+    pub(super) reading: Reading,
     /// Where the columns lie that the engine works on; published ones are not known yet.
     centres: Vec<Centre>,
 }
@@ -30,7 +38,9 @@ impl Scaled {
         Self {
             windows: Scaling::none(width),
             asked: 0,
+            of_labels: 0,
             constant: Vec::new(),
+            reading: Reading::default(),
             centres: vec![Centre::NONE; width],
         }
     }
@@ -55,7 +65,10 @@ impl Scaled {
         }
         Ok(Basis {
             scaling: Scaling::new(centres),
-            noise: spec.engine.implementation()?.rounding(spec.resolution),
+            noise: self.reading.rounding(
+                spec.resolution,
+                spec.engine.implementation()?.rounding(spec.resolution),
+            ),
         })
     }
 }
@@ -80,35 +93,59 @@ impl Running<'_> {
     pub(super) fn scale(
         &mut self,
         joined: &mut [Joined],
-        features: &[Feature],
-        columns: &Columns,
+        terms: &Terms<'_>,
         state: &mut Checkpoint,
     ) -> Result<Scaled, JobError> {
+        let Terms {
+            proposal,
+            features,
+            columns,
+        } = *terms;
         if !self.spec.standardises() {
-            return Ok(Scaled::plain(columns.width));
+            return Ok(Scaled {
+                reading: Reading::Classes(given(proposal)),
+                ..Scaled::plain(columns.width)
+            });
         }
+        let schema = &self.spec.schema;
         let encrypted = moments::encrypted(features, columns);
-        let numbers = moments::numbers(&encrypted) as u64;
-        let stated = moments::by_schema(&self.spec.schema, &encrypted);
-        let (centres, asked) = match (stated, state.centres.clone()) {
-            (Some(centres), _) => (centres, 0),
-            (None, Some(centres)) => (centres, numbers),
-            (None, None) => (ask(joined, &encrypted)?, numbers),
+        let labels = OfLabels::asked(proposal, schema.label().classes().len());
+        let numbers = moments::numbers(&encrypted, labels) as u64;
+        let stated = moments::by_schema(schema, &encrypted, labels);
+        let (moments, asked) = match (stated, state.moments.clone()) {
+            (Some(moments), _) => (moments, 0),
+            (None, Some(moments)) => (moments, numbers),
+            (None, None) => (ask(joined, &encrypted, labels)?, numbers),
         };
-        if centres.len() != columns.hidden.len() {
-            let (expected, found) = (columns.hidden.len(), centres.len());
+        if moments.centres.len() != columns.hidden.len() {
+            let (expected, found) = (columns.hidden.len(), moments.centres.len());
             return Err(fault(MomentsError::Centres { expected, found }));
         }
-        state.centres = Some(centres.clone());
+        state.moments = Some(moments.clone());
         self.keep(state)?;
+        let reading = reading(proposal, &moments).map_err(fault)?;
+        let centres = moments.centres;
         let windows = moments::windows(&encrypted, &centres);
         let told = Scale::Told {
             windows: windows.clone(),
+            label: match reading {
+                Reading::Number(scale) => Some(scale),
+                Reading::Classes(_) => None,
+            },
+            weights: match &reading {
+                Reading::Classes(weighing) => weighing.pairs(),
+                Reading::Number(_) => Vec::new(),
+            },
         };
         ask_all(joined, |party| Ok(told.send(party.channel())?))?;
         let windows = moments::by_column(&encrypted, &windows, columns.width).map_err(fault)?;
         Ok(Scaled {
             asked,
+            of_labels: match asked {
+                0 => 0,
+                _ => numbers - moments::numbers(&encrypted, OfLabels::Nothing) as u64,
+            },
+            reading,
             constant: match asked {
                 0 => Vec::new(),
                 _ => moments::constant(&encrypted, &centres),
@@ -118,17 +155,41 @@ impl Running<'_> {
     }
 }
 
-fn ask(joined: &mut [Joined], encrypted: &[Feature]) -> Result<Vec<Centre>, JobError> {
+/// How labels are read where that was asked.
+fn reading(proposal: &Proposal, moments: &Moments) -> Result<Reading, MomentsError> {
+    if proposal.numeric {
+        let scale = moments.number.and_then(TargetScale::around);
+        return scale.map(Reading::Number).ok_or(MomentsError::Label);
+    }
+    Ok(Reading::Classes(match proposal.class_weight {
+        Some(ClassWeight::Balanced) => Weighing::balanced(&moments.counts, &proposal.positives)?,
+        _ => given(proposal),
+    }))
+}
+
+/// The weights that a proposal gives.
+pub(super) fn given(proposal: &Proposal) -> Weighing {
+    match &proposal.class_weight {
+        Some(ClassWeight::Given(weights)) => Weighing::ByClass(weights.clone()),
+        _ => Weighing::Alike,
+    }
+}
+
+fn ask(
+    joined: &mut [Joined],
+    encrypted: &[Feature],
+    labels: OfLabels,
+) -> Result<Moments, JobError> {
     let rows = joined.iter().map(|party| party.part.rows).sum();
     let fraction_bits = moments::fraction_bits(rows).map_err(fault)?;
     let question = Scale::Ask { fraction_bits };
-    let length = moments::sum_bytes(encrypted);
+    let length = moments::sum_bytes(encrypted, labels);
     let sums = ask_all(joined, |party| {
         let channel = party.channel();
         question.send(channel)?;
         Ok(Sums::receive(channel, length)?.0)
     })?;
-    moments::combine(&sums, encrypted, fraction_bits, rows).map_err(fault)
+    moments::combine(&sums, encrypted, labels, fraction_bits, rows).map_err(fault)
 }
 
 fn placed(windows: &[Window], hidden: &[usize], centres: &[Centre]) -> Scaled {

@@ -1,9 +1,11 @@
 //! What a data user wants, apart from where the providers are.
 
 use crate::error::{BadJob, Defect, JobError};
+use crate::errors::ErrorSum;
 use crate::histogram::Histogram;
+use crate::moments::Moments;
 use crate::proposal::{
-    Engine, JobId, PROTOCOL_VERSION, Privacy, Proposal, Ranking, Spending, Split,
+    ClassWeight, Engine, JobId, PROTOCOL_VERSION, Privacy, Proposal, Ranking, Spending, Split,
 };
 use heda_learn::data::Feature;
 use heda_learn::loss::LossKind;
@@ -59,6 +61,16 @@ pub trait IotaChooser: fmt::Debug + Send + Sync {
     fn choose(&self, known: Known<'_>) -> Result<Partition, NoIota>;
 }
 
+/// Which features are encrypted.
+pub(crate) struct Chosen {
+    /// Best first.
+    pub(crate) encrypted: Vec<usize>,
+    /// Whether the others may be published.
+    pub(crate) publishes: bool,
+    /// Why, if that was chosen.
+    pub(crate) reason: Option<String>,
+}
+
 /// A job, apart from where the providers are.
 #[derive(Debug, Clone)]
 pub struct JobSpec {
@@ -90,9 +102,16 @@ pub struct JobSpec {
     pub privacy: Option<Privacy>,
     /// Key size of engine `paper`.
     pub key_bits: u32,
+    /// How much the rows of each class count; `None`: all alike.
+    pub class_weight: Option<ClassWeight>,
 }
 
 impl JobSpec {
+    /// Whether the label is a number.
+    pub fn is_numeric(&self) -> bool {
+        self.schema.label().number().is_some()
+    }
+
     /// The proposal to every provider (J1).
     pub(crate) fn proposal(&self, identities: Vec<String>, seeded: bool) -> Proposal {
         Proposal {
@@ -114,6 +133,8 @@ impl JobSpec {
             seeded,
             key_bits: self.key_bits,
             standardise: self.standardises(),
+            numeric: self.is_numeric(),
+            class_weight: self.class_weight.clone(),
         }
     }
 
@@ -155,27 +176,33 @@ impl JobSpec {
         found.ok_or_else(|| BadJob::NoFeature(name.to_owned()).into())
     }
 
-    /// The features to encrypt by a ranking, best first (J5), and why so many if that was chosen.
-    /// `rows` are those of each provider, `before` the split that a checkpoint holds.
+    /// The features to encrypt by a ranking (J5). `rows` are those of each provider, `before` the split that a checkpoint holds.
     pub(crate) fn encrypted(
         &self,
         order: &[usize],
         rows: &[usize],
         before: Option<&Split>,
-    ) -> Result<(Vec<usize>, Option<String>), JobError> {
+    ) -> Result<Chosen, JobError> {
+        let plainly = |encrypted| Chosen {
+            encrypted,
+            publishes: true,
+            reason: None,
+        };
         match (&self.choice, before) {
             (Choice::Best(iota), _) if *iota > order.len() => {
                 let (iota, features) = (*iota, order.len());
                 Err(BadJob::Iota { iota, features }.into())
             }
-            (Choice::Best(iota), _) => Ok((order[..*iota].to_vec(), None)),
+            (Choice::Best(iota), _) => Ok(plainly(order[..*iota].to_vec())),
             (Choice::Named(names), _) => {
                 let features = names.iter().map(|name| self.feature(name));
-                Ok((features.collect::<Result<_, _>>()?, None))
+                Ok(plainly(features.collect::<Result<_, _>>()?))
             }
-            (Choice::Auto(_), Some(split)) => {
-                Ok((split.encrypted.clone(), Some("as chosen before".into())))
-            }
+            (Choice::Auto(_), Some(split)) => Ok(Chosen {
+                encrypted: split.encrypted.clone(),
+                publishes: !split.published.is_empty(),
+                reason: Some("as chosen before".into()),
+            }),
             (Choice::Auto(chooser), None) => {
                 let known = Known {
                     ranking: score::Ranking::from_order(order.to_vec()).map_err(Defect::Ranking)?,
@@ -183,22 +210,29 @@ impl JobSpec {
                     rows,
                 };
                 let chosen = chooser.choose(known).map_err(BadJob::from)?;
-                Ok((
-                    chosen.encrypted().to_vec(),
-                    Some(chosen.reason().to_owned()),
-                ))
+                Ok(Chosen {
+                    encrypted: chosen.encrypted().to_vec(),
+                    publishes: chosen.publishes(),
+                    reason: Some(chosen.reason().to_owned()),
+                })
             }
         }
     }
 
-    /// The split with these features encrypted (J5).
-    pub(crate) fn split(&self, order: &[usize], encrypted: Vec<usize>) -> Result<Split, JobError> {
+    /// The split with these features encrypted (J5). The others are published if something is spent
+    /// on that and the choice was not to leave them out.
+    pub(crate) fn split(&self, order: &[usize], chosen: Chosen) -> Result<Split, JobError> {
+        let Chosen {
+            encrypted,
+            publishes,
+            ..
+        } = chosen;
         let rest: Vec<usize> = order
             .iter()
             .copied()
             .filter(|f| !encrypted.contains(f))
             .collect();
-        let (published, dropped) = if self.spending.is_some() {
+        let (published, dropped) = if self.spending.is_some() && publishes {
             (rest, Vec::new())
         } else {
             (Vec::new(), rest)
@@ -234,9 +268,15 @@ pub struct Checkpoint {
     /// providers the difference would be the histogram of the one that left.
     #[serde(default)]
     pub histograms: Vec<Histogram>,
-    /// Where the encrypted columns lie, if that was asked. Not asked again, for the same reason.
+    /// The same for a numeric label, one a measure of its errors so far.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<ErrorSum>,
+    /// Where columns and labels lie, if that was asked. Not asked again, for the same reason.
     #[serde(default)]
-    pub centres: Option<Vec<Centre>>,
+    pub moments: Option<Moments>,
+    /// The same of a private job, which bought it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bought: Option<Vec<Centre>>,
 }
 
 impl Checkpoint {
@@ -248,7 +288,9 @@ impl Checkpoint {
             optimisers: Vec::new(),
             split,
             histograms: Vec::new(),
-            centres: None,
+            errors: Vec::new(),
+            moments: None,
+            bought: None,
         }
     }
 }

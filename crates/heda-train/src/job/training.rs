@@ -1,6 +1,7 @@
 //! Steps J9 and J10 at the data user: one optimiser a class asks for gradients, then its model is
 //! counted on held-out rows.
 
+use super::bought::private_encoding;
 use super::outcome::{ClassFit, Shrunk};
 use super::spec::Checkpoint;
 use super::user::Running;
@@ -9,7 +10,7 @@ use crate::error::{BadJob, JobError};
 use heda_learn::data::Feature;
 use heda_learn::gradient::Batch;
 use heda_learn::optimise::{Ask, Basis, OptimiseError, Optimiser, Settings, Stop};
-use heda_learn::private::PrivateEncoding;
+use heda_learn::resident::Measure;
 
 impl Running<'_> {
     /// Trains every class from where `state` stands.
@@ -67,7 +68,10 @@ impl Running<'_> {
             fits.push(ClassFit {
                 positive,
                 beta: match plan {
-                    Some(_) => PrivateEncoding::new(&spec.schema).coefficients(beta),
+                    Some(_) => {
+                        let encoding = private_encoding(&spec.schema, state.bought.as_deref());
+                        encoding.map_err(BadJob::from)?.coefficients(beta)
+                    }
                     None => beta.to_vec(),
                 },
                 iterations: optimiser.iterations(),
@@ -77,6 +81,7 @@ impl Running<'_> {
                 norms,
                 shrunk,
                 histogram: None,
+                errors: None,
             });
         }
         Ok(fits)
@@ -133,6 +138,9 @@ impl Running<'_> {
             return Ok(counted);
         }
         enter_phase(engine, "evaluate");
+        if self.spec.is_numeric() {
+            return self.add_errors(engine, fits, state);
+        }
         for (class, fit) in fits.iter_mut().enumerate() {
             if state.histograms.len() == class {
                 // The rows of a private job are in its own coordinates.
@@ -147,6 +155,34 @@ impl Running<'_> {
                 self.keep(state)?;
             }
             fit.histogram = state.histograms.get(class).cloned();
+        }
+        Ok(counted)
+    }
+}
+
+impl Running<'_> {
+    /// The same for a numeric label: its errors by every measure. Sums that no rows have count as
+    /// rows that nobody announced.
+    fn add_errors(
+        &mut self,
+        engine: &mut dyn UserEngine,
+        fits: &[ClassFit],
+        state: &mut Checkpoint,
+    ) -> Result<Vec<u64>, JobError> {
+        let mut counted = Vec::new();
+        for measure in state.errors.len()..Measure::ALL.len() {
+            let Some(fit) = fits.first() else {
+                break;
+            };
+            let sum = engine.errors(measure as u32, &fit.beta)?;
+            let rows = self.held_out as u64;
+            counted.push(if sum.is_possible(rows) {
+                rows
+            } else {
+                u64::MAX
+            });
+            state.errors.push(sum);
+            self.keep(state)?;
         }
         Ok(counted)
     }

@@ -6,8 +6,10 @@ use super::ranking::{self, Ranked};
 use super::spec::{Checkpoint, JobSpec};
 use crate::codec::hex;
 use crate::engine::columns::columns_of;
+use crate::engine::reading::Reading;
 use crate::engine::{Columns, Joined, Terms, UserEngine};
 use crate::error::{BadJob, JobError, PeerProblem};
+use crate::errors;
 use crate::message::{Acceptance, Announcements, Command, Message, Published, Release};
 use crate::parallel::{Party, ask_all};
 use crate::proposal::{Proposal, Split};
@@ -54,6 +56,7 @@ pub fn run(
         observer,
         phases: Vec::new(),
         failed: None,
+        held_out: 0,
     };
     let began = Instant::now();
     // J1 to J3
@@ -77,20 +80,23 @@ pub fn run(
     })?;
     let (features, columns) = columns_of(&spec.schema.features(), &split);
     let mut state = resume.unwrap_or_else(|| Checkpoint::begun(spec.job, split.clone()));
-    let scaled = job.phase("scale", |job| {
-        job.scale(&mut joined, &features, &columns, &mut state)
-    })?;
-    // J6
-    job.phase("publish", |job| job.collect_releases(&mut joined, &split))?;
-    let basis = scaled.basis(spec, &joined, &columns)?;
-    // J7, J8
     let terms = Terms {
         proposal: &proposal,
         features: &features,
         columns: &columns,
     };
-    let (mut engine, summaries) =
-        job.phase("encrypt", |job| job.set_up(&terms, joined, &basis.scaling))?;
+    let scaled = job.phase("scale", |job| {
+        job.buy_moments(&mut joined, columns.width, &mut state)?;
+        job.scale(&mut joined, &terms, &mut state)
+    })?;
+    // J6
+    job.phase("publish", |job| job.collect_releases(&mut joined, &split))?;
+    let basis = scaled.basis(spec, &joined, &columns)?;
+    job.held_out = joined.iter().map(|party| party.part.held_out).sum();
+    // J7, J8
+    let (mut engine, summaries) = job.phase("encrypt", |job| {
+        job.set_up(&terms, joined, &basis.scaling, &scaled.reading)
+    })?;
     let engine = engine.as_mut();
     // J9
     let mut fits = job.phase("train", |job| {
@@ -111,6 +117,13 @@ pub fn run(
     check_counts(&summaries, &counted)?;
     for fit in &mut fits {
         fit.beta = scaled.windows.to_values(&fit.beta);
+        if let (Reading::Number(scale), Some(number)) =
+            (&scaled.reading, spec.schema.label().number())
+        {
+            fit.beta = scale.to_places(&fit.beta);
+            let unit = scale.unit() * number.bounds.range();
+            fit.errors = errors::of_sums(&state.errors, job.held_out as u64, unit);
+        }
     }
     let providers: Vec<ProviderSummary> = summaries
         .into_iter()
@@ -123,7 +136,11 @@ pub fn run(
         .collect();
     let summed = providers.len() > 1 && spec.engine.implementation()?.sums_over_providers();
     let mut revealed = revealed(spec, &columns, state.iteration, &fits, &providers, summed);
-    revealed.moment_numbers = scaled.asked;
+    let bought = spec
+        .privacy
+        .map_or(0, |privacy| 2 * u64::from(privacy.moments));
+    revealed.moment_numbers = scaled.asked + bought;
+    revealed.label_numbers = scaled.of_labels;
     let waited = channels.iter().map(|c| c.total_traffic().waited).min();
     let user_busy = began
         .elapsed()
@@ -153,6 +170,8 @@ pub(super) struct Running<'a> {
     phases: Vec<PhaseTime>,
     /// Why the job will fail when the conversation is over.
     pub(super) failed: Option<BadJob>,
+    /// Rows that all providers hold out.
+    pub(super) held_out: usize,
 }
 
 impl Running<'_> {
@@ -267,6 +286,7 @@ impl Running<'_> {
         terms: &Terms<'_>,
         mut joined: Vec<Joined>,
         scaling: &Scaling,
+        reading: &Reading,
     ) -> Result<(Box<dyn UserEngine>, Vec<ProviderSummary>), JobError> {
         let parties = joined.iter_mut();
         parties.for_each(|party| party.channel.enter_phase("encrypt"));
@@ -281,7 +301,7 @@ impl Running<'_> {
         });
         let summaries = summaries.collect();
         let engine = self.spec.engine.implementation()?;
-        let engine = engine.set_up_user(terms, joined, scaling, self.randomness)?;
+        let engine = engine.set_up_user(terms, joined, scaling, reading, self.randomness)?;
         Ok((engine, summaries))
     }
 }
@@ -299,7 +319,15 @@ fn revealed(
     Revealed {
         gradient_numbers: u64::from(gradients) * (columns.width as u64 + 1),
         moment_numbers: 0,
-        count_numbers: histograms.map(|h| 2 * h.positives.len() as u64).sum(),
+        label_numbers: 0,
+        count_numbers: histograms
+            .map(|h| 2 * h.positives.len() as u64)
+            .chain(
+                fits.iter()
+                    .filter_map(|fit| fit.errors)
+                    .map(|_| errors::NUMBERS as u64),
+            )
+            .sum(),
         unknown_cells: rows * (columns.hidden.len() as u64 + spec.positives.len().min(1) as u64),
         summed,
     }

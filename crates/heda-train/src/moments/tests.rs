@@ -1,6 +1,8 @@
 use super::*;
 use crate::negotiation::tests::masks;
 
+const NOTHING: OfLabels = OfLabels::Nothing;
+
 fn features() -> Vec<Feature> {
     let feature = |name: &str, columns, levels| Feature {
         name: String::from(name),
@@ -27,15 +29,19 @@ fn rows(provider: usize, rows: usize) -> Dataset {
 }
 
 fn combined(parts: &[Dataset]) -> Result<Vec<Centre>, MomentsError> {
+    combined_with(parts, OfLabels::Nothing).map(|moments| moments.centres)
+}
+
+fn combined_with(parts: &[Dataset], labels: OfLabels) -> Result<Moments, MomentsError> {
     let all = parts.iter().map(Dataset::rows).sum();
     let bits = fraction_bits(all).unwrap();
     let masks = masks(parts.len() as u64, 1);
     let sums = parts.iter().zip(masks).map(|(part, mut masks)| {
-        let sums = contribution(part, &features(), bits, &mut masks).unwrap();
-        assert_eq!(sums.len(), sum_bytes(&features()));
+        let sums = contribution(part, &features(), labels, bits, &mut masks).unwrap();
+        assert_eq!(sums.len(), sum_bytes(&features(), labels));
         sums
     });
-    combine(&sums.collect::<Vec<_>>(), &features(), bits, all)
+    combine(&sums.collect::<Vec<_>>(), &features(), labels, bits, all)
 }
 
 #[test]
@@ -54,6 +60,24 @@ fn the_sums_of_all_providers_give_the_centres_of_all_rows() {
             assert!((found.deviation / exact.deviation - 1.0).abs() < 1e-3);
         }
     }
+}
+
+#[test]
+fn labels_are_counted_or_added_up_with_the_columns() {
+    let parts = [rows(0, 201), rows(1, 300)];
+    let counted = combined_with(&parts, OfLabels::Counts(2)).unwrap();
+    assert_eq!(counted.counts, [251, 250]);
+    let numeric = parts.clone().map(|part| {
+        let labels = part.labels().iter().map(|l| 400_000 + 1000 * l);
+        let (features, values) = (part.features().to_vec(), part.values().to_vec());
+        Dataset::new(features, values, labels.collect(), Vec::new()).unwrap()
+    });
+    let added = combined_with(&numeric, OfLabels::Number).unwrap();
+    assert_eq!(added.centres, counted.centres);
+    let number = added.number.unwrap();
+    let steps = f64::from(target::STEPS);
+    assert!((number.mean * steps - 400_499.0).abs() < 0.1, "{number:?}");
+    assert!((number.deviation * steps - 500.0).abs() < 1.0, "{number:?}");
 }
 
 #[test]
@@ -91,15 +115,21 @@ fn a_lost_or_foreign_contribution_is_noticed_and_sums_are_masked() {
     let parts = [rows(0, 100), rows(1, 100)];
     let bits = fraction_bits(200).unwrap();
     let mut masks = masks(2, 3);
-    let first = contribution(&parts[0], &features(), bits, &mut masks[0]).unwrap();
-    let again = contribution(&parts[0], &features(), bits, &mut masks[0]);
+    let first = contribution(&parts[0], &features(), NOTHING, bits, &mut masks[0]).unwrap();
+    let again = contribution(&parts[0], &features(), NOTHING, bits, &mut masks[0]);
     assert!(
         matches!(again, Err(MomentsError::Masking(_))),
         "a mask is used once"
     );
-    let alone = combine(std::slice::from_ref(&first), &features(), bits, 100);
+    let alone = combine(
+        std::slice::from_ref(&first),
+        &features(),
+        NOTHING,
+        bits,
+        100,
+    );
     assert!(matches!(alone, Err(MomentsError::Sum)));
-    let short = combine(&[vec![0; 5]], &features(), bits, 100);
+    let short = combine(&[vec![0; 5]], &features(), NOTHING, bits, 100);
     assert!(matches!(short, Err(MomentsError::Sum)));
 }
 
@@ -113,7 +143,7 @@ fn sums_never_overflow() {
     assert!(matches!(fraction_bits(1 << 33), Err(MomentsError::Rows(_))));
     let mut masks = masks(1, 4);
     for bits in [0, 15, 41, u32::MAX] {
-        let refused = contribution(&rows(0, 20), &features(), bits, &mut masks[0]);
+        let refused = contribution(&rows(0, 20), &features(), NOTHING, bits, &mut masks[0]);
         assert!(matches!(refused, Err(MomentsError::Fraction(_))));
     }
 }
@@ -127,12 +157,13 @@ fn a_schema_that_states_all_numbers_takes_the_place_of_sums() {
                 kind = \"ordinal\"\nlevels = [\"1\", \"2\", \"3\", \"4\", \"5\"]\n";
     let schema = |text: &str| Schema::parse(text, "t.toml").unwrap();
     assert_eq!(
-        by_schema(&schema(text), &features()),
+        by_schema(&schema(text), &features(), NOTHING),
         None,
         "grade is not stated"
     );
     let stated = format!("{text}typical = {{ mean = 2, deviation = 1 }}\n");
-    let centres = by_schema(&schema(&stated), &features()).unwrap();
+    let stated = by_schema(&schema(&stated), &features(), NOTHING).unwrap();
+    let centres = stated.centres;
     assert!((centres[0].mean - 0.3).abs() < 1e-12);
     assert!((centres[0].deviation - 0.05).abs() < 1e-12);
     assert!((centres[1].mean - 1.0 / 3.0).abs() < 1e-12);

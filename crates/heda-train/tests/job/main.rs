@@ -2,8 +2,10 @@
 //! proposal or a provider. Errors name the provider, nothing hangs.
 #![allow(clippy::unwrap_used)]
 
+mod numbers;
 mod refusals;
 mod scaling;
+mod weights;
 
 use heda_crypto::random::Randomness;
 use heda_learn::data::Dataset;
@@ -78,6 +80,7 @@ fn spec(classes: &[&str], settings: Settings) -> JobSpec {
         spending: Some(Spending::Total("2".parse().unwrap())),
         privacy: None,
         key_bits: 2048,
+        class_weight: None,
     }
 }
 

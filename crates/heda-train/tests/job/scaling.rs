@@ -85,7 +85,7 @@ fn a_resumed_job_does_not_ask_for_sums_again() {
     };
     assert!(run_with(&spec, parts(1.0), &mut stop, None).is_err());
     let kept: Checkpoint = serde_json::from_str(&stop.kept.unwrap()).unwrap();
-    assert_eq!(kept.centres.as_ref().unwrap().len(), 2);
+    assert_eq!(kept.moments.as_ref().unwrap().centres.len(), 2);
     let resumed = run_with(&spec, parts(1.0), &mut Quiet, Some(kept)).unwrap();
     // What the first attempt learned stays revealed.
     assert_eq!(resumed.revealed.moment_numbers, 4);

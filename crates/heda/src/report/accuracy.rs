@@ -3,12 +3,16 @@
 use super::chart::{Bar, bars};
 use super::markup::{pair, section, table};
 use super::percent;
-use crate::summary::{Matrix, Summary, interval};
+use crate::summary::{Matrix, NumberResult, Summary, interval, r_squared, significant};
+use heda_learn::model::Errors;
 use heda_train::histogram::Confusion;
 use maud::{Markup, html};
 
 /// The whole part.
 pub(super) fn accuracy(summary: &Summary) -> Markup {
+    if let Some(number) = &summary.number {
+        return of_number(summary, number);
+    }
     let left = html! {
         (bars("Right predictions on held-out rows", &drawn(summary), Some(1.0)))
         p.key { span.model {} " under encryption " span.control {} " for comparison" }
@@ -21,6 +25,49 @@ pub(super) fn accuracy(summary: &Summary) -> Markup {
         (words(summary))
     };
     section("Accuracy", &pair(&left, &right))
+}
+
+fn of_number(summary: &Summary, number: &NumberResult) -> Markup {
+    let compared = number.compared(summary.iota < summary.features);
+    let bar = |&(label, errors): &(&str, Errors)| Bar {
+        label: label.into(),
+        value: errors.rmse,
+        shown: significant(errors.rmse),
+        class: match label {
+            "this model" => "model",
+            _ => "control",
+        },
+    };
+    let drawn: Vec<Bar> = compared.iter().map(bar).collect();
+    let row = |(label, errors): &(&str, Errors)| {
+        vec![
+            (*label).to_owned(),
+            significant(errors.rmse),
+            significant(errors.mae),
+            r_squared(errors),
+        ]
+    };
+    let rows: Vec<Vec<String>> = compared.iter().map(row).collect();
+    let head = ["what", "root of mean square", "mean absolute", "R²"];
+    let left = html! {
+        (bars("Root of the mean squared error on held-out rows: smaller is better", &drawn, None))
+        p.key { span.model {} " under encryption " span.control {} " for comparison" }
+    };
+    let right = html! {
+        (table("Errors, in the units of the label", &head, &rows))
+        p {
+            "The data user sees sums over all held-out rows of everybody: of squared and of absolute \
+             errors, of the labels and of their squares. R² is the share of the labels' variance that \
+             predictions explain. Errors beyond sixteen deviations of the label count as sixteen."
+        }
+        @if number.controls.is_some() {
+            p {
+                "The controls in clear use the same training and held-out rows, all in one place \
+                 and unencrypted, which nobody in the job can do."
+            }
+        }
+    };
+    section("Errors", &pair(&left, &right))
 }
 
 fn drawn(summary: &Summary) -> Vec<Bar> {

@@ -54,6 +54,7 @@ fn summary() -> Summary {
         auc: Some([0.97, 0.98]),
         by_class: Vec::new(),
         matrix: None,
+        number: None,
         private: None,
         plain_accuracy: Some(0.96),
         dropped_accuracy: Some(0.9),
@@ -72,6 +73,7 @@ fn summary() -> Summary {
         revealed: Revealed {
             gradient_numbers: 40,
             moment_numbers: 6,
+            label_numbers: 0,
             count_numbers: 20,
             unknown_cells: 160,
             summed: false,

@@ -24,8 +24,11 @@ impl Summary {
             lines.extend(matrix.lines(&self.classes));
             lines.push(String::new());
         }
-        lines.extend(self.feature_lines());
-        lines.push(String::new());
+        // In a private job all features are alike: the list would say nothing.
+        if self.private.is_none() {
+            lines.extend(self.feature_lines());
+            lines.push(String::new());
+        }
         lines.extend(self.stopped.iter().cloned());
         lines.extend(
             self.warnings
@@ -46,7 +49,6 @@ impl Summary {
         let percent = |share: Option<f64>| {
             share.map_or("-".to_owned(), |share| format!("{:.2} %", 100.0 * share))
         };
-        let seconds = &self.seconds;
         let mut lines = vec![
             format!(
                 "{:<36}{} rows of {} providers, {} held out",
@@ -71,6 +73,11 @@ impl Summary {
                     "accuracy of the private model"
                 ));
             }
+        }
+        if let Some(number) = &self.number {
+            lines.extend(number.lines(self.iota < self.features));
+            lines.extend(self.cost_lines());
+            return lines;
         }
         let heading = "accuracy on held-out rows";
         let noisy = self.private.as_ref().and_then(|p| p.counts_deviation);
@@ -118,19 +125,26 @@ impl Summary {
                 "area under the curve"
             ));
         }
-        lines.push(String::new());
-        lines.push(format!(
-            "{:<36}{:.2} s: setup {:.2}, training {:.2}, evaluation {:.2}",
-            "time", seconds.total, seconds.setup, seconds.training, seconds.evaluation
-        ));
-        lines.push(format!(
-            "{:<36}{:.1} µs a row and iteration; {:.1} MB to providers, {:.1} MB back",
-            "speed and traffic",
-            self.us_per_row_iteration,
-            self.bytes.user_to_provider as f64 / 1e6,
-            self.bytes.provider_to_user as f64 / 1e6
-        ));
+        lines.extend(self.cost_lines());
         lines
+    }
+
+    fn cost_lines(&self) -> [String; 3] {
+        let seconds = &self.seconds;
+        [
+            String::new(),
+            format!(
+                "{:<36}{:.2} s: setup {:.2}, training {:.2}, evaluation {:.2}",
+                "time", seconds.total, seconds.setup, seconds.training, seconds.evaluation
+            ),
+            format!(
+                "{:<36}{:.1} µs a row and iteration; {:.1} MB to providers, {:.1} MB back",
+                "speed and traffic",
+                self.us_per_row_iteration,
+                self.bytes.user_to_provider as f64 / 1e6,
+                self.bytes.provider_to_user as f64 / 1e6
+            ),
+        ]
     }
 
     fn feature_lines(&self) -> Vec<String> {

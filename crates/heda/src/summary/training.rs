@@ -1,16 +1,19 @@
 //! What is to be said about how a model was trained: why training ended, and what to be careful
 //! about.
 
-use heda_learn::optimise::Stop;
+use heda_learn::optimise::{Method, Stop};
 use heda_train::histogram::Confusion;
 use heda_train::job::{ClassFit, Outcome};
 
 /// Why the training of a model ended, in words.
-pub(super) fn stopped(fit: &ClassFit, names: &[String]) -> String {
+pub(super) fn stopped(fit: &ClassFit, method: &Method, names: &[String]) -> String {
     let last = fit.norms.last();
     let norm = last.map_or(String::new(), |norm| format!(" ({norm:.1e})"));
     let why = match fit.stop {
         Stop::Converged => format!("converged: the gradient{norm} is within the tolerance"),
+        Stop::Iterations if matches!(method, Method::Averaged { .. }) => {
+            "took all gradients of its plan; the result is the mean of the last points".to_owned()
+        }
         Stop::Iterations => format!(
             "stopped at the limit of iterations: the gradient{norm} was not yet within the \
              tolerance"
@@ -114,6 +117,7 @@ mod tests {
             undetermined: Vec::new(),
             shrunk: None,
             histogram: None,
+            errors: None,
         };
         let names = ["no", "yes"].map(String::from);
         assert_eq!(shrunk(&fit, &names), None);

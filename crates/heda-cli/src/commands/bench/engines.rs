@@ -4,11 +4,11 @@
 use heda::Job;
 use heda::failure::{Failure, Kind};
 use heda::local_job::{HOLDOUT_PERMILLE, LocalJob, Rest};
-use heda::planning::{Costs, Shape, measure as measure_job};
+use heda::planning::{Costs, Shape, measure as measure_job, measuring};
 use heda_crypto::random::Randomness;
+use heda_dp::epsilon::Epsilon;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::gradient::Batch;
-use heda_learn::optimise::{Method, Settings};
 use heda_learn::resident::Resolution;
 use heda_learn::score::Method as Scoring;
 use heda_train::engine::{StepCost, profile};
@@ -62,6 +62,9 @@ struct Whole {
     dataset: &'static str,
     columns: usize,
     training_rows: usize,
+    /// ε, if it is private.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    epsilon: Option<Epsilon>,
     iterations: u32,
     seconds: f64,
     seconds_data_user: f64,
@@ -115,21 +118,23 @@ pub(super) fn measure() -> Result<Section, Failure> {
         .map(steps)
         .into_iter()
         .collect::<Result<_, _>>()?;
-    let jobs = [
-        (Bundle::Bcwd, Coding::Paper),
-        (Bundle::Adult, Coding::Paper),
-        (Bundle::Adult, Coding::Natural),
-    ];
-    let jobs = jobs.map(|(bundle, coding)| whole(bundle, coding));
-    Ok(Section {
-        lines,
-        steps,
-        jobs: jobs.into_iter().collect::<Result<_, _>>()?,
-    })
+    let one = Epsilon::from_billionths(1_000_000_000);
+    let one = one.map_err(|e| Failure::new(Kind::Bug, e))?;
+    let mut jobs = Vec::new();
+    for private in [None, Some(one)] {
+        for (bundle, coding) in [
+            (Bundle::Bcwd, Coding::Paper),
+            (Bundle::Adult, Coding::Paper),
+            (Bundle::Adult, Coding::Natural),
+        ] {
+            jobs.push(whole(bundle, coding, private)?);
+        }
+    }
+    Ok(Section { lines, steps, jobs })
 }
 
 /// A job as `heda demo` runs it, but with everything random drawn from the operating system.
-fn whole(bundle: Bundle, coding: Coding) -> Result<Whole, Failure> {
+fn whole(bundle: Bundle, coding: Coding, private: Option<Epsilon>) -> Result<Whole, Failure> {
     let job = LocalJob {
         bundle,
         coding,
@@ -141,7 +146,8 @@ fn whole(bundle: Bundle, coding: Coding) -> Result<Whole, Failure> {
         method: Scoring::KruskalWallis,
         rest: Rest::Drop,
         settings: None,
-        private: None,
+        private,
+        balanced: false,
         randomness: Randomness::from_os(),
     };
     let done = job.run(&mut Quiet)?.summary;
@@ -150,6 +156,7 @@ fn whole(bundle: Bundle, coding: Coding) -> Result<Whole, Failure> {
         dataset: bundle.name(),
         columns: features.iter().map(|f| f.columns.len()).sum(),
         training_rows: done.rows,
+        epsilon: private,
         iterations: done.iterations,
         seconds: done.seconds.total,
         seconds_data_user: done.seconds.user,
@@ -188,21 +195,12 @@ fn line(setting: Setting) -> Result<Line, Failure> {
     let features = schema.columns().len();
     let names = schema.columns().iter();
     let order = names.map(|column| column.name().to_owned()).collect();
+    let settings = measuring(&schema, 1, batches);
     let job = Job::builder("bench", schema)
         .engine(engine)
         .resolution(setting.resolution)
         .key_bits(KEY_BITS)
-        .settings(Settings {
-            method: Method::Descent {
-                rate: 1.0,
-                minimum_rate: 0.0,
-                decay: 0.0,
-                batches,
-            },
-            c: None,
-            tolerance: 0.0,
-            max_iterations: 1,
-        })
+        .settings(settings)
         .hold_out(HOLDOUT_PERMILLE)
         .ranking(Ranking::Given { features: order });
     let job = job.build().map_err(Failure::input)?;
@@ -282,16 +280,26 @@ impl fmt::Display for Section {
         writeln!(
             f,
             "\nwhole jobs of engine resident; time of the parties is that in which they did not wait\n  \
-             {:<8} {:>7} {:>9} {:>10} {:>8} {:>11} {:>11} {:>8}",
-            "data set", "columns", "rows", "iterations", "s", "data user s", "providers s", "MB"
+             {:<8} {:>7} {:>9} {:>7} {:>10} {:>8} {:>11} {:>11} {:>8}",
+            "data set",
+            "columns",
+            "rows",
+            "epsilon",
+            "iterations",
+            "s",
+            "data user s",
+            "providers s",
+            "MB"
         )?;
         for job in &self.jobs {
             writeln!(
                 f,
-                "  {:<8} {:>7} {:>9} {:>10} {:>8.2} {:>11.2} {:>11.2} {:>8.1}",
+                "  {:<8} {:>7} {:>9} {:>7} {:>10} {:>8.2} {:>11.2} {:>11.2} {:>8.1}",
                 job.dataset,
                 job.columns,
                 job.training_rows,
+                job.epsilon
+                    .map_or("–".into(), |epsilon| epsilon.to_string()),
                 job.iterations,
                 job.seconds,
                 job.seconds_data_user,

@@ -46,10 +46,43 @@ pub(super) struct Head {
 /// What reveals a number and is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Counted {
+pub enum Counted {
+    /// A gradient.
     Iteration,
+    /// Counts of held-out rows.
     Evaluation,
+    /// Scores of the features, or sums of columns.
     Ranking,
+}
+
+impl Counted {
+    /// Counts one more in its job, and gives how many there are then.
+    pub(super) fn statement(self) -> &'static str {
+        match self {
+            Self::Iteration => {
+                "UPDATE jobs SET iterations = iterations + 1
+                 WHERE peer = ?1 AND id = ?2 AND state = 'open' RETURNING iterations"
+            }
+            Self::Evaluation => {
+                "UPDATE jobs SET evaluations = evaluations + 1
+                 WHERE peer = ?1 AND id = ?2 RETURNING evaluations"
+            }
+            Self::Ranking => {
+                "UPDATE jobs SET rankings = rankings + 1
+                 WHERE peer = ?1 AND id = ?2 RETURNING rankings"
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Counted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Iteration => "iterations",
+            Self::Evaluation => "evaluations on held-out rows",
+            Self::Ranking => "rankings of its features",
+        })
+    }
 }
 
 /// One thing that happened.

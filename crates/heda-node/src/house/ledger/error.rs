@@ -1,5 +1,6 @@
 //! What goes wrong with a ledger: refusals by budget and limits, and failures of the store.
 
+use super::chain::Counted;
 use super::private::Whose;
 use crate::house::policy::circle::CIRCLES_MOST;
 use crate::identity::fingerprint::PeerFingerprint;
@@ -149,27 +150,11 @@ pub enum LedgerError {
     /// A job that was never opened, or has finished.
     #[error("job {0} is not open")]
     NotOpen(String),
-    /// The job had all its iterations.
-    #[error("job {job} had {limit} iterations, as many as a job may have")]
-    JobIterations {
-        /// Which job.
-        job: String,
-        /// The limit.
-        limit: u64,
-    },
-    /// The job had all its evaluations.
-    #[error("job {job} had {limit} evaluations on held-out rows, as many as it may have")]
-    JobEvaluations {
-        /// Which job.
-        job: String,
-        /// The limit.
-        limit: u64,
-    },
-    /// The features of the job were ranked often enough.
-    #[error(
-        "the features of job {job} were ranked {limit} times, as often as a job may ask for it"
-    )]
-    JobRankings {
+    /// The job had all that it may have of something.
+    #[error("job {job} had {limit} {what}, as many as a job may have")]
+    JobLimit {
+        /// Of what.
+        what: Counted,
         /// Which job.
         job: String,
         /// The limit.
@@ -263,9 +248,7 @@ impl LedgerError {
                 | Self::TooManyCircles
                 | Self::Disclosed { .. }
                 | Self::NotOpen(_)
-                | Self::JobIterations { .. }
-                | Self::JobEvaluations { .. }
-                | Self::JobRankings { .. }
+                | Self::JobLimit { .. }
                 | Self::DayReserved { .. }
                 | Self::DayIterations(_)
         )

@@ -35,7 +35,8 @@ pub use schema::LEDGER_VERSION;
 
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::system::clock::{Clock, Day, Timestamp};
-use chain::{Counted, Entry};
+pub use chain::Counted;
+use chain::Entry;
 use heda_train::house::LedgerHead;
 use open::Opened;
 use reserve::Reservations;
@@ -64,28 +65,10 @@ pub struct JobTerms {
     pub request: String,
 }
 
-/// Limits on iterations.
+/// Limits on something that reveals numbers and is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IterationLimits {
-    /// In one job.
-    pub per_job: u64,
-    /// On one data set and day.
-    pub per_day: u64,
-}
-
-/// Limits on evaluations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EvaluationLimits {
-    /// In one job.
-    pub per_job: u64,
-    /// Of iterations and evaluations together, on one data set and day.
-    pub per_day: u64,
-}
-
-/// Limits on rankings of the features.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RankingLimits {
-    /// In one job.
+pub struct CountLimits {
+    /// Of its kind, in one job.
     pub per_job: u64,
     /// Of everything that is counted, on one data set and day.
     pub per_day: u64,
@@ -214,96 +197,38 @@ impl Ledger {
         Ok(())
     }
 
-    /// Counts an iteration whose result is about to leave.
-    pub fn count_iteration(
+    /// Counts what is about to leave, and says the how many-th of its kind it is in its job. For the
+    /// day everything is one more iteration: otherwise new jobs would bring as many rankings and
+    /// evaluations as anyone likes. An iteration needs an open job; an evaluation may come after the
+    /// end, for a data user that lost the result.
+    pub fn count(
         &self,
+        what: Counted,
         job: &JobKey,
         data_set: &str,
-        limits: IterationLimits,
-        leaving: &Leaving<'_>,
+        limits: CountLimits,
+        leaving: Option<&Leaving<'_>>,
     ) -> Result<u64, LedgerError> {
         self.change(|change| {
             let in_job: Option<u64> = change
                 .query_row(
-                    "UPDATE jobs SET iterations = iterations + 1
-                     WHERE peer = ?1 AND id = ?2 AND state = 'open' RETURNING iterations",
+                    what.statement(),
                     params![job.peer.to_string(), job.id],
                     |row| row.get(0),
                 )
                 .optional()?;
             let in_job = in_job.ok_or_else(|| LedgerError::NotOpen(job.id.clone()))?;
             if in_job > limits.per_job {
-                return Err(LedgerError::JobIterations {
-                    job: job.id.clone(),
-                    limit: limits.per_job,
-                });
-            }
-            disclosed::disclose(change, job, data_set, leaving)?;
-            self.count_in_day(change, Counted::Iteration, job, data_set, limits.per_day)?;
-            Ok(in_job)
-        })
-        .inspect(|_| self.reserved.used(job))
-    }
-
-    /// Counts a ranking of the features whose scores are about to leave, or sums of columns. For the
-    /// day it is one more iteration: otherwise new jobs would bring as many as anyone likes.
-    pub fn count_ranking(
-        &self,
-        job: &JobKey,
-        data_set: &str,
-        limits: RankingLimits,
-        leaving: Option<&Leaving<'_>>,
-    ) -> Result<(), LedgerError> {
-        self.change(|change| {
-            let count: Option<u64> = change
-                .query_row(
-                    "UPDATE jobs SET rankings = rankings + 1
-                     WHERE peer = ?1 AND id = ?2 RETURNING rankings",
-                    params![job.peer.to_string(), job.id],
-                    |row| row.get(0),
-                )
-                .optional()?;
-            let count = count.ok_or_else(|| LedgerError::NotOpen(job.id.clone()))?;
-            if count > limits.per_job {
                 let (job, limit) = (job.id.clone(), limits.per_job);
-                return Err(LedgerError::JobRankings { job, limit });
+                return Err(LedgerError::JobLimit { what, job, limit });
             }
             if let Some(leaving) = leaving {
                 disclosed::disclose(change, job, data_set, leaving)?;
             }
-            self.count_in_day(change, Counted::Ranking, job, data_set, limits.per_day)
+            self.count_in_day(change, what, job, data_set, limits.per_day)?;
+            Ok(in_job)
         })
-        .inspect(|()| self.reserved.used(job))
-    }
-
-    /// Counts an evaluation whose result is about to leave; also after the job has finished, for
-    /// a data user that lost the result. For the day it is one more iteration: otherwise new jobs
-    /// would bring as many evaluations as anyone likes.
-    pub fn count_evaluation(
-        &self,
-        job: &JobKey,
-        data_set: &str,
-        limits: EvaluationLimits,
-        leaving: &Leaving<'_>,
-    ) -> Result<(), LedgerError> {
-        self.change(|change| {
-            let count: Option<u64> = change
-                .query_row(
-                    "UPDATE jobs SET evaluations = evaluations + 1
-                     WHERE peer = ?1 AND id = ?2 RETURNING evaluations",
-                    params![job.peer.to_string(), job.id],
-                    |row| row.get(0),
-                )
-                .optional()?;
-            let count = count.ok_or_else(|| LedgerError::NotOpen(job.id.clone()))?;
-            if count > limits.per_job {
-                let (job, limit) = (job.id.clone(), limits.per_job);
-                return Err(LedgerError::JobEvaluations { job, limit });
-            }
-            disclosed::disclose(change, job, data_set, leaving)?;
-            self.count_in_day(change, Counted::Evaluation, job, data_set, limits.per_day)
-        })
-        .inspect(|()| self.reserved.used(job))
+        .inspect(|_| self.reserved.used(job))
     }
 
     /// Counts what is about to leave on this day, of which other jobs have reserved a part.

@@ -281,6 +281,8 @@ fn prepared(mut connection: Connection) -> Result<Connection, LedgerError> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", "ON")?;
+    // Pages that are kept in memory, in kilobytes: few are enough, and they are never given back.
+    connection.pragma_update(None, "cache_size", -512)?;
     schema::migrate(&mut connection)?;
     Ok(connection)
 }

@@ -14,7 +14,7 @@ use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::trust::PeerIdentity;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Cost;
-use heda_learn::private::PlanError;
+use heda_learn::private::{PlanError, PrivatePlan};
 use request::{Count, batch_rows, count, well_formed};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -55,6 +55,8 @@ pub struct Grant {
     pub known_co_providers: u64,
     /// What one gradient of a private job costs a row.
     pub private_gradient: Option<Cost>,
+    /// What the moments that it buys cost, once.
+    pub private_moments: Cost,
 }
 
 impl Policy {
@@ -112,6 +114,9 @@ impl Policy {
             gradient: u64::try_from(count.gradient).unwrap_or(u64::MAX),
             lifetime_most: self.lifetime_most(&count),
             known_co_providers: self.known_co_providers(request),
+            private_moments: plan
+                .as_ref()
+                .map_or(Cost::ZERO, PrivatePlan::cost_of_moments),
             private_gradient: plan.map(|plan| plan.cost_of_gradient()),
         })
     }

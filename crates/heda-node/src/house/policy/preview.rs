@@ -106,7 +106,7 @@ impl Policy {
             "  promise: epsilon {} at delta {} for everything that {} gradients reveal of a row",
             promise.epsilon,
             promise.delta,
-            plan.gradients()
+            plan.all_gradients()
         );
         if let (Some(account), Some(cap)) = (account, self.limits.private_cap()) {
             let of = |cost: Cost| match cost.epsilon(cap.delta) {

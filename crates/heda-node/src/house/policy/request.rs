@@ -2,6 +2,7 @@
 //! the other.
 
 use super::reason::Reason;
+use crate::config::PrivacyConfig;
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
@@ -9,6 +10,7 @@ use heda_learn::private::{PlanError, PrivatePlan};
 use heda_train::engine::Engine;
 use heda_train::proposal::Privacy;
 use std::collections::BTreeSet;
+use std::num::NonZeroU32;
 
 /// What is public about the provider's data: agreed by schema, or told to the data user anyway.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,10 @@ pub struct DataFacts {
     pub held_out: Option<u64>,
     /// Whether persons, and not rows, are what private jobs protect.
     pub by_person: bool,
+    /// Models of a job: one for two classes, otherwise one a class.
+    pub models: NonZeroU32,
+    /// Numbers for which the schema states nothing typical.
+    pub unstated: u32,
 }
 
 /// Which features are published, as far as it is known.
@@ -75,6 +81,19 @@ pub struct JobRequest {
 }
 
 impl DataFacts {
+    /// What a job file promises for these rows.
+    pub fn promise(&self, config: &PrivacyConfig) -> Privacy {
+        Privacy {
+            models: self.models,
+            moments: match config.moments {
+                Some(false) => 0,
+                _ => self.unstated,
+            },
+            trusted: config.trusted,
+            ..Privacy::new(config.epsilon, config.delta(), config.rows.get())
+        }
+    }
+
     /// What a promise means for rows of these columns.
     ///
     /// # Errors

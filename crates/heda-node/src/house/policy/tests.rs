@@ -30,6 +30,8 @@ fn facts() -> DataFacts {
         training_rows: 500,
         held_out: Some(100),
         by_person: false,
+        models: std::num::NonZeroU32::MIN,
+        unstated: 0,
     }
 }
 
@@ -305,10 +307,8 @@ fn private_request(trusted: Option<u32>) -> JobRequest {
         published: Published::Any(0),
         epsilon: None,
         privacy: Some(Privacy {
-            epsilon: "1".parse().unwrap(),
-            delta: "1e-5".parse().unwrap(),
-            rows: 1500,
             trusted,
+            ..Privacy::new("1".parse().unwrap(), "1e-5".parse().unwrap(), 1500)
         }),
         ..request()
     }

@@ -14,8 +14,10 @@ use super::user::{UserAhead, UserAsked, UserChosen, UserSession, UserSum, whole_
 use super::{
     AHEAD_BLOCKS, count_noise, count_shape, encoding, evaluate, next_batch, tag, training_shape,
 };
+use crate::engine::reading::{Reading, Tables};
 use crate::engine::{GradientAsk, Impossible, Joined, Part, Terms, UserEngine};
 use crate::error::{Defect, JobError};
+use crate::errors::ErrorSum;
 use crate::histogram::Histogram;
 use crate::message::{Command, Message};
 use crate::parallel::{Party, RemoteError, ask_all};
@@ -23,7 +25,7 @@ use heda_blocks::channel::Channel;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, SetupSecond};
 use heda_learn::gradient::{Batch, Gradient};
-use heda_learn::resident::{CodeTable, Encoding, Weights};
+use heda_learn::resident::{Encoding, Weights};
 use heda_learn::scaling::Scaling;
 use rand_core::Rng;
 use std::collections::VecDeque;
@@ -33,13 +35,13 @@ use zeroize::Zeroizing;
 /// One provider, seen from the data user.
 pub(in super::super) struct Remote {
     name: String,
-    channel: Channel,
+    pub(super) channel: Channel,
     pub(in super::super) part: Part,
     /// Published columns on the grid, row by row.
     open: Vec<u32>,
     session: UserSession,
     /// For the evaluation.
-    counting: UserSession,
+    pub(super) counting: UserSession,
     pub(in super::super) randomness: Randomness,
     /// Asked for ahead: the first blocks of the batch that comes next if nothing changes.
     pending: Option<(Batch, VecDeque<UserAhead>)>,
@@ -59,11 +61,11 @@ impl Party for Remote {
 pub(in super::super) struct ResidentUser {
     pub(in super::super) remotes: Vec<Remote>,
     shape: Shape,
-    count_shape: Shape,
-    table: CodeTable,
+    pub(super) count_shape: Shape,
+    tables: Tables,
     encoding: Encoding,
     /// What rows hold as a rule: the scores of a gradient are not made room for beyond it.
-    likely: Encoding,
+    pub(super) likely: Encoding,
     /// Columns that it knows.
     open: Vec<usize>,
     /// Gradients of the whole job.
@@ -117,6 +119,7 @@ impl ResidentUser {
         terms: &Terms<'_>,
         mut parties: Vec<Joined>,
         scaling: &Scaling,
+        reading: &Reading,
         randomness: &Randomness,
     ) -> Result<Self, JobError> {
         let encoding = encoding(terms).map_err(Impossible::job)?;
@@ -139,7 +142,7 @@ impl ResidentUser {
         });
         Ok(Self {
             remotes: remotes.collect(),
-            table: CodeTable::new(terms.proposal.loss, shape.resolution),
+            tables: Tables::new(terms.proposal, reading),
             shape,
             count_shape,
             likely: encoding.likely(scaling),
@@ -393,7 +396,7 @@ impl UserEngine for ResidentUser {
         let parts = ask_all(&mut self.remotes, |remote| remote.gradient(&round))?;
         let sums = whole_sums(&shape, &parts).into_iter();
         let columns = sums.zip(self.encoding.payload());
-        let unit = self.table.unit();
+        let unit = self.tables.of(ask.class).unit();
         Ok(Gradient {
             sum: columns
                 .map(|(sum, column)| sum as f64 * unit * column.unit)
@@ -435,6 +438,10 @@ impl UserEngine for ResidentUser {
             rows.sum::<usize>() as u64,
             self.count_noise,
         ))
+    }
+
+    fn errors(&mut self, measure: u32, beta: &[f64]) -> Result<ErrorSum, JobError> {
+        self.add_errors(measure, beta)
     }
 
     fn channels(&mut self) -> Vec<&mut Channel> {

@@ -181,7 +181,7 @@ impl ProviderLaned {
                 *mask = rng.next_u64();
                 *owed = owed.wrapping_sub(*mask);
             }
-            let class = usize::from(batch.is_positive(row)) * lanes;
+            let class = usize::from(batch.label(row).is_positive()) * lanes;
             for entry in 0..ENTRIES {
                 let key = |level: usize| &keys[level][entry >> level & 1][..];
                 let mut pad = entry_stream([key(0), key(1), key(2), key(3)], entry);

@@ -13,7 +13,7 @@ use crate::rows::{
 };
 use heda_crypto::random::Randomness;
 use heda_dp::account::{Accountant, Charge, ColumnCharge, Mechanism, Spend};
-use heda_dp::gdp::Delta;
+use heda_dp::gdp::{Cost, Delta};
 use heda_dp::{budget, laplace};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::{Dataset, Feature};
@@ -221,12 +221,11 @@ fn private_spec(rows: u64, epsilon: &str) -> JobSpec {
         holdout_permille: 0,
         ranking: Ranking::Given { features },
         spending: None,
-        privacy: Some(Privacy {
-            epsilon: epsilon.parse().unwrap(),
-            delta: Delta::new(1e-5).unwrap(),
+        privacy: Some(Privacy::new(
+            epsilon.parse().unwrap(),
+            Delta::new(1e-5).unwrap(),
             rows,
-            trusted: None,
-        }),
+        )),
         ..spec(LossKind::Logistic, FEATURES, 1)
     }
 }
@@ -284,29 +283,60 @@ fn a_private_job_pays_for_every_gradient_and_ends_with_the_budget() {
     let plan = privacy
         .plan(PrivateEncoding::new(&schema()).width())
         .unwrap();
-    let serve = |gradients: u64| {
-        let books = Books::default();
-        books.limit_private(plan.cost_of_gradient().times(gradients));
-        let seed = zeroize::Zeroizing::new([1; 32]);
-        let house = OpenHouse::new(Arc::new(dataset(300, 1)), schema(), seed, books.clone());
-        let providers = [LocalProvider {
-            name: "clinic".into(),
-            house: Box::new(house),
-        }];
-        let randomness = Randomness::seeded(1);
-        let run = local::run(&spec, &providers, &randomness, &mut Quiet, None, false);
-        (
-            run.map(|_| ()).map_err(|e| e.to_string()),
-            books.spent_private(),
-        )
-    };
+    let serve = |gradients: u64| within(&spec, plan.cost_of_gradient().times(gradients));
     let (whole, spent) = serve(u64::from(plan.gradients()));
-    assert_eq!(whole, Ok(()));
+    assert_eq!(whole, None);
     assert_eq!(spent, plan.cost());
     let (stopped, spent) = serve(5);
-    let words = stopped.unwrap_err();
+    let words = stopped.unwrap();
     assert!(words.contains("privacy budget"), "{words}");
     assert_eq!(spent, plan.cost_of_gradient().times(5));
+}
+
+/// Why a job fails with a provider that has so much left, if it does, and what it spent.
+fn within(spec: &JobSpec, limit: Cost) -> (Option<String>, Cost) {
+    let books = Books::default();
+    books.limit_private(limit);
+    let seed = zeroize::Zeroizing::new([1; 32]);
+    let house = OpenHouse::new(Arc::new(dataset(300, 1)), schema(), seed, books.clone());
+    let providers = [LocalProvider {
+        name: "clinic".into(),
+        house: Box::new(house),
+    }];
+    let randomness = Randomness::seeded(1);
+    let run = local::run(spec, &providers, &randomness, &mut Quiet, None, false);
+    (run.err().map(|e| e.to_string()), books.spent_private())
+}
+
+/// Moments are paid for before anything else, and the whole keeps to the promise.
+#[test]
+fn moments_are_bought_with_a_part_of_the_promise() {
+    let plain = private_spec(300, "1");
+    let privacy = plain.privacy.unwrap().suited(&schema());
+    assert_eq!((privacy.moments, privacy.models.get()), (3, 1));
+    let spec = JobSpec {
+        privacy: Some(privacy),
+        ..plain
+    };
+    let plan = privacy.plan(PrivateEncoding::new(&schema()).width());
+    let plan = plan.unwrap();
+    let part = plan.cost_of_moments().squared() / plan.cost().squared();
+    assert!((part - 0.05).abs() < 1e-3, "{part}");
+    assert_eq!(within(&spec, plan.cost()), (None, plan.cost()));
+    let (ended, spent) = within(&spec, Cost::from_parts(plan.cost_of_moments().parts() - 1));
+    assert!(ended.unwrap().contains("privacy budget"));
+    assert_eq!(spent, Cost::ZERO);
+    // Of other columns than have nothing stated nobody sells anything.
+    let other = JobSpec {
+        privacy: Some(Privacy {
+            moments: 2,
+            ..privacy
+        }),
+        ..spec
+    };
+    let (ended, spent) = within(&other, plan.cost());
+    assert!(ended.unwrap().contains("other columns"));
+    assert_eq!(spent, Cost::ZERO);
 }
 
 /// The held-out rows of a private job, counted in clear by its coefficients: lanes of the other class,

@@ -16,6 +16,7 @@
 //! | R5, R6: the sum | `payload.rs` |
 //! | the roles, step by step, without I/O | `provider.rs`, `user.rs` |
 //! | E1 to E4: counts of held-out rows | `evaluate.rs`, `lanes.rs` |
+//! | N1 to N4: errors of held-out rows with a numeric label | `errors.rs` |
 //! | what moves the messages | `serve.rs`, `ask.rs` |
 
 mod ask;
@@ -23,11 +24,14 @@ mod ask;
 mod cheat_tests;
 #[cfg(test)]
 mod choice_tests;
+mod errors;
 mod evaluate;
 #[cfg(test)]
 mod hostile_tests;
 #[cfg(test)]
 mod job_tests;
+#[cfg(test)]
+mod label_tests;
 mod lanes;
 mod payload;
 mod profile;
@@ -42,10 +46,13 @@ mod symbols;
 mod tests;
 mod user;
 
+#[cfg(feature = "paper")]
 pub(super) use ask::{Remote, ResidentUser};
 pub use profile::{StepCost, profile};
+#[cfg(feature = "paper")]
 pub(super) use serve::ResidentProvider;
 
+use super::reading::Reading;
 use super::{
     Implementation, Impossible, Joined, Limits, Part, ProviderEngine, ProviderRows, Terms,
     UserEngine,
@@ -83,6 +90,8 @@ const COUNT_FIELD_BITS: u32 = 8;
 /// The largest bound of scores of the evaluation, as a power of two. There coefficients are shrunk
 /// until no row can leave it; a score's range is told more finely the smaller it is.
 const COUNT_BOUND_BITS: u32 = 5;
+/// Bits of an error of a held-out row with a numeric label.
+const ERROR_BITS: u32 = 16;
 /// Counts of held-out rows.
 const COUNT_BITS: u32 = 20;
 /// The same with noise.
@@ -264,12 +273,21 @@ fn count_noise(terms: &Terms<'_>) -> Result<Option<Noise>, PlanError> {
 /// What both sides know for the evaluation: nothing of a held-out row is published.
 fn count_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> {
     let training = terms.proposal.resolution;
+    let numeric = terms.proposal.numeric;
+    let (code_bits, bound_bits) = match numeric {
+        // Shrunken coefficients would predict something else.
+        true => (ERROR_BITS, training.bound_bits()),
+        false => (
+            lanes::LANE_BITS,
+            training.bound_bits().min(COUNT_BOUND_BITS),
+        ),
+    };
     let resolution = Resolution::new(
         training.value_bits(),
         COUNT_DIGITS,
         COUNT_FIELD_BITS,
-        lanes::LANE_BITS,
-        training.bound_bits().min(COUNT_BOUND_BITS),
+        code_bits,
+        bound_bits,
     )?;
     let field = FieldBits::new(COUNT_FIELD_BITS)?;
     let hidden = (0..encoding.width()).collect();
@@ -278,6 +296,14 @@ fn count_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> 
         tables: 2,
         ..Shape::new(encoding, resolution, hidden, field)
     };
+    if numeric {
+        // Of each row its error alone is added up.
+        return Ok(Shape {
+            tables: 1,
+            largest: vec![1],
+            ..shape
+        });
+    }
     match count_noise(terms)? {
         None => Ok(shape),
         // One bit for the sign, one for the counts.
@@ -406,10 +432,11 @@ impl Implementation for Resident {
         terms: &Terms<'_>,
         parties: Vec<Joined>,
         scaling: &Scaling,
+        reading: &Reading,
         randomness: &Randomness,
     ) -> Result<Box<dyn UserEngine>, JobError> {
         Ok(Box::new(ask::ResidentUser::set_up(
-            terms, parties, scaling, randomness,
+            terms, parties, scaling, reading, randomness,
         )?))
     }
 

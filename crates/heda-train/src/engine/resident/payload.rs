@@ -98,7 +98,7 @@ pub(super) fn write(
     let mut owed = sums.total();
     owed.iter_mut().for_each(|sum| *sum = sum.wrapping_neg());
     for row in 0..batch.count() {
-        let zero = u64::from(table.zero(batch.is_positive(row)));
+        let zero = u64::from(table.zero(batch.label(row)));
         for (owed, &payload) in owed.iter_mut().zip(batch.payload(row)) {
             *owed = owed.wrapping_sub(zero.wrapping_mul(i64::from(payload) as u64));
         }

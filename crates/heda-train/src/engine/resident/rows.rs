@@ -1,7 +1,9 @@
 //! A provider's rows as the engine uses them.
 
+use crate::engine::reading::Reading;
 use heda_learn::private::PrivateRows;
 use heda_learn::resident::{ColumnKind, Encoding, plain_payload};
+use heda_learn::target::RowLabel;
 use std::ops::Range;
 use zeroize::Zeroizing;
 
@@ -13,6 +15,7 @@ pub(super) struct Rows {
     values: Zeroizing<Vec<i32>>,
     payload: Zeroizing<Vec<i32>>,
     labels: Zeroizing<Vec<u32>>,
+    reading: Reading,
 }
 
 impl Rows {
@@ -54,7 +57,14 @@ impl Rows {
             values: Zeroizing::new(grid),
             payload: Zeroizing::new(payload),
             labels: Zeroizing::new(labels),
+            reading: Reading::default(),
         }
+    }
+
+    /// The same rows, with labels that are read so.
+    pub(super) fn read_as(self, reading: &Reading) -> Self {
+        let reading = reading.clone();
+        Self { reading, ..self }
     }
 
     /// How many rows there are.
@@ -71,6 +81,7 @@ impl Rows {
             values: &self.values[range.start * self.width..range.end * self.width],
             payload: &self.payload[payload],
             labels: &self.labels[range],
+            reading: &self.reading,
             positive,
         }
     }
@@ -84,6 +95,7 @@ pub(super) struct Batch<'a> {
     values: &'a [i32],
     payload: &'a [i32],
     labels: &'a [u32],
+    reading: &'a Reading,
     positive: u32,
 }
 
@@ -103,9 +115,9 @@ impl<'a> Batch<'a> {
         &self.payload[row * self.payload_width..][..self.payload_width]
     }
 
-    /// Whether a row is positive.
-    pub(super) fn is_positive(&self, row: usize) -> bool {
-        self.labels[row] == self.positive
+    /// A row's label.
+    pub(super) fn label(&self, row: usize) -> RowLabel {
+        self.reading.label(self.labels[row], self.positive)
     }
 
     /// One column, a value a row, modulo 2^32.

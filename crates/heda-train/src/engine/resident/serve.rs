@@ -6,6 +6,7 @@ use super::provider::{ProviderAnswered, ProviderReady, ProviderSession, Provider
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers, blocks};
 use super::{AHEAD_BLOCKS, Noise, count_noise, count_shape, encoding, noise, tag, training_shape};
+use crate::engine::reading::Tables;
 use crate::engine::{GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError};
 use heda_blocks::channel::Channel;
@@ -14,7 +15,6 @@ use heda_crypto::masking::Masks;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{SenderSetup, SetupFirst, SetupThird};
 use heda_learn::gradient::Batch;
-use heda_learn::resident::CodeTable;
 use std::collections::VecDeque;
 use std::ops::Range;
 
@@ -26,18 +26,20 @@ const COUNTS_MASK: &str = "resident counts";
 pub(in super::super) struct ResidentProvider {
     session: ProviderSession,
     /// For the evaluation.
-    counting: ProviderSession,
-    masks: Masks,
+    pub(super) counting: ProviderSession,
+    pub(super) masks: Masks,
     shape: Shape,
-    count_shape: Shape,
-    table: CodeTable,
+    pub(super) count_shape: Shape,
+    tables: Tables,
+    /// Whether the label is a number.
+    numeric: bool,
     rows: Rows,
-    held_out: Rows,
+    pub(super) held_out: Rows,
     /// Gradients of the whole job.
     iterations: u32,
     noise: Option<Noise>,
     count_noise: Option<Noise>,
-    randomness: Randomness,
+    pub(super) randomness: Randomness,
     /// Made ahead: the first blocks of the batch that comes next if nothing changes.
     ready: Option<(Batch, VecDeque<ProviderReady>)>,
 }
@@ -83,12 +85,14 @@ impl ResidentProvider {
         let shapes = [&shape, &count_shape];
         let [session, counting] = set_up(channel, super::contexts(terms), shapes, randomness)?;
         let signed = |grid: Vec<u32>| grid.into_iter().map(|value| value as i32).collect();
-        let own_rows = |grid, labels| Rows::plain(&encoding, signed(grid), labels);
+        let reading = &rows.reading;
+        let own_rows = |grid, labels| Rows::plain(&encoding, signed(grid), labels).read_as(reading);
         Ok(Self {
             session,
             counting,
             masks,
-            table: CodeTable::new(terms.proposal.loss, shape.resolution),
+            tables: Tables::new(terms.proposal, reading),
+            numeric: terms.proposal.numeric,
             rows: match rows.private {
                 Some(private) => Rows::of_private(&encoding, &private, rows.labels),
                 None => own_rows(rows.grid, rows.labels),
@@ -165,6 +169,7 @@ impl ResidentProvider {
             Some((_, ready)) if !again => ready,
             _ => VecDeque::new(),
         };
+        let table = self.tables.of(ask.class);
         let mut answered = Vec::with_capacity(blocks.len());
         for (number, block) in blocks.iter().enumerate() {
             let ahead = blocks.iter().enumerate().take(number + AHEAD_BLOCKS);
@@ -180,7 +185,7 @@ impl ResidentProvider {
             let Some(ready) = ready.pop_front() else {
                 break;
             };
-            let (symbols, next) = ready.answer(shape, &self.table, batch, &question, &mut rng)?;
+            let (symbols, next) = ready.answer(shape, &table, batch, &question, &mut rng)?;
             channel.send(tag::SYMBOLS, &symbols)?;
             answered.push(next);
         }
@@ -195,11 +200,12 @@ impl ProviderEngine for ResidentProvider {
         let shape = self.shape_for(ask.row_bits, share.len())?;
         let blocks = self.blocks(ask.batch);
         let answered = self.answer_blocks(channel, &shape, ask, &blocks)?;
+        let table = self.tables.of(ask.class);
         let mut sum = ProviderSum::new(&shape);
         for (block, answered) in blocks.into_iter().zip(answered) {
             let batch = self.rows.batch(block, ask.positive);
             let choices = channel.receive(tag::CHOICES, shape.choice_bytes(batch.count()))?;
-            let payload = answered.pay(&shape, &self.table, batch, &choices, &mut sum)?;
+            let payload = answered.pay(&shape, &table, batch, &choices, &mut sum)?;
             channel.send(tag::PAYLOAD, &payload)?;
         }
         let mut purpose = GRADIENT_MASK.to_owned();
@@ -233,7 +239,7 @@ impl ProviderEngine for ResidentProvider {
         Ok(())
     }
 
-    /// Steps E1 to E4. Classes are evaluated in order and once: their number is the round of the
+    /// Steps E1 to E4, or N1 to N4. Classes are evaluated in order and once: their number is the round of the
     /// mask.
     fn count(
         &mut self,
@@ -242,6 +248,9 @@ impl ProviderEngine for ResidentProvider {
         positive: u32,
     ) -> Result<(), ServeError> {
         self.ready = None;
+        if self.numeric {
+            return self.add_errors(channel, class);
+        }
         let shape = &self.count_shape;
         let batch = self.held_out.batch(0..self.held_out.count(), positive);
         let rows = batch.count();

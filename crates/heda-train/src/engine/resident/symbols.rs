@@ -43,11 +43,12 @@ pub(super) fn write(
 ) -> Result<Vec<u8>, StepError> {
     let (k, b) = (shape.resolution.index_bits(), shape.resolution.code_bits());
     let mut writer = BitWriter::with_capacity(shape.symbol_bytes(batch.count()));
+    let mut entries = Zeroizing::new(Vec::with_capacity(1 << k));
     keys.pads(corrections, k, b, |row, pads| {
-        let entries = table.places(batch.is_positive(row), masks[row]);
+        table.places(batch.label(row), masks[row], &mut entries);
         let (coin, hide) = (u64::from(secrets.coins[row]), secrets.hides[row]);
         let symbol = |(entry, pad): (&u64, &u16)| ((entry + coin) >> 32) as u16 ^ hide ^ pad;
-        let symbols = entries.zip(pads).map(symbol);
+        let symbols = entries.iter().zip(pads).map(symbol);
         if b == 1 {
             write_single_bits(symbols, &mut writer);
         } else {

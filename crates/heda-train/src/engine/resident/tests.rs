@@ -139,9 +139,19 @@ impl Pair {
         loss: LossKind,
         masks: &[u64],
     ) -> (Vec<u64>, Vec<RowCoins>) {
+        let table = CodeTable::new(loss, self.shape.resolution);
+        self.gradient_by(beta, &table, masks)
+    }
+
+    /// The same with any table.
+    pub(super) fn gradient_by(
+        &mut self,
+        beta: &[f64],
+        table: &CodeTable,
+        masks: &[u64],
+    ) -> (Vec<u64>, Vec<RowCoins>) {
         let mut rng = Randomness::seeded(7).fork("coins", 0).unwrap();
         let (shape, count) = (&self.shape.clone(), self.rows.count());
-        let table = CodeTable::new(loss, shape.resolution);
         let weights = Weights::new(beta, &encoding(), shape.resolution).unwrap();
         let known = self.known(&weights);
         let batch = self.rows.batch(0..count, 1);
@@ -152,12 +162,12 @@ impl Pair {
             .unwrap();
         let user = user.open(shape, count, &columns).unwrap();
         let (question, user) = user.ask(shape, &weights, known).unwrap();
-        let answered = provider.answer(shape, &table, batch, &question, &mut rng);
+        let answered = provider.answer(shape, table, batch, &question, &mut rng);
         let (symbols, provider) = answered.unwrap();
         let (choices, user) = user.choose(shape, &symbols).unwrap();
         let drawn = provider.drawn.clone();
         let (mut owed, mut sum) = (ProviderSum::new(shape), UserSum::new(shape));
-        let paid = provider.pay(shape, &table, batch, &choices, &mut owed);
+        let paid = provider.pay(shape, table, batch, &choices, &mut owed);
         user.open(shape, &paid.unwrap(), &mut sum).unwrap();
         (sum.close(shape, &owed.close(shape, masks)).unwrap(), drawn)
     }
@@ -174,7 +184,7 @@ impl Pair {
     }
 }
 
-const BETAS: [[f64; 7]; 4] = [
+pub(super) const BETAS: [[f64; 7]; 4] = [
     [0.0; 7],
     [0.3, -2.0, 5.5, 0.01, 1.0, -1.0, 3.0],
     [-1.0, 40.0, -40.0, 40.0, 10.0, -10.0, 0.0],

@@ -16,7 +16,7 @@ fn leaving(kind: Kind, circle: &Circle) -> Leaving<'_> {
     }
 }
 
-const LIMITS: IterationLimits = IterationLimits {
+const LIMITS: CountLimits = CountLimits {
     per_job: 100,
     per_day: 1000,
 };
@@ -26,7 +26,7 @@ fn train(ledger: &Ledger, id: &str, circle: &Circle) -> Result<u64, LedgerError>
     ledger.open_job(&key(id), &terms("same")).unwrap();
     let leaving = leaving(Kind::Training, circle);
     ledger.foresee(&key(id), "ward", &leaving)?;
-    ledger.count_iteration(&key(id), "ward", LIMITS, &leaving)
+    ledger.count(Counted::Iteration, &key(id), "ward", LIMITS, Some(&leaving))
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn numbers_are_counted_over_all_jobs_and_a_new_job_gives_nothing_anew() {
     };
     ledger.open_job(&theirs, &terms("same")).unwrap();
     let leaving = leaving(Kind::Training, &all);
-    let counted = ledger.count_iteration(&theirs, "ward", LIMITS, &leaving);
+    let counted = ledger.count(Counted::Iteration, &theirs, "ward", LIMITS, Some(&leaving));
     assert!(counted.is_ok());
 }
 
@@ -77,12 +77,20 @@ fn an_evaluation_counts_as_well() {
     let bench = Bench::new();
     let ledger = bench.with_job("a");
     let all = circle(&["a", "b"]);
-    let limits = EvaluationLimits {
+    let limits = CountLimits {
         per_job: 100,
         per_day: 1000,
     };
     let leaving = leaving(Kind::Training, &all);
-    let evaluate = || ledger.count_evaluation(&key("a"), "ward", limits, &leaving);
+    let evaluate = || {
+        ledger.count(
+            Counted::Evaluation,
+            &key("a"),
+            "ward",
+            limits,
+            Some(&leaving),
+        )
+    };
     for _ in 0..3 {
         evaluate().unwrap();
     }
@@ -161,7 +169,7 @@ fn of_two_jobs_at_once_the_second_is_refused_when_its_gradient_is_due() {
     }
     let count = |id, circle| {
         let leaving = leaving(Kind::Training, circle);
-        ledger.count_iteration(&key(id), "ward", LIMITS, &leaving)
+        ledger.count(Counted::Iteration, &key(id), "ward", LIMITS, Some(&leaving))
     };
     count("two", &fewer).unwrap();
     assert!(matches!(

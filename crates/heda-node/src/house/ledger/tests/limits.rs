@@ -7,24 +7,20 @@ fn rankings_are_limited_by_job_and_day_like_everything_that_reveals_a_number() {
     let bench = Bench::new();
     let ledger = bench.with_job("a");
     let count = |id, per_job, per_day| {
-        let limits = RankingLimits { per_job, per_day };
-        ledger.count_ranking(&key(id), "ward", limits, None)
+        let limits = CountLimits { per_job, per_day };
+        ledger.count(Counted::Ranking, &key(id), "ward", limits, None)
     };
     count("a", 2, 3).unwrap();
     count("a", 2, 3).unwrap();
     let third = count("a", 2, 3);
-    assert!(matches!(third, Err(LedgerError::JobRankings { .. })));
+    assert!(had_all(&third, Counted::Ranking));
     ledger.open_job(&key("b"), &terms("same")).unwrap();
     count("b", 2, 3).unwrap();
     // 500 new jobs bring no more scores.
     for job in 0..500 {
         let id = format!("new-{job}");
         ledger.open_job(&key(&id), &terms("same")).unwrap();
-        let limits = RankingLimits {
-            per_job: 2,
-            per_day: 3,
-        };
-        let refused = ledger.count_ranking(&key(&id), "ward", limits, None);
+        let refused = count_one(&ledger, Counted::Ranking, &key(&id), (2, 3));
         assert!(matches!(refused, Err(LedgerError::DayIterations(3))));
     }
     let unknown = count("z", 2, 9);
@@ -39,10 +35,7 @@ const DAY_LIMIT: u64 = 12;
 fn of_many_jobs_at_once_with_room_for_one_one_finishes() {
     let bench = Bench::new();
     let ledger = bench.ledger();
-    let limits = IterationLimits {
-        per_job: 10,
-        per_day: DAY_LIMIT,
-    };
+    let limits = (10, DAY_LIMIT);
     let jobs: Vec<JobKey> = (0..20).map(|n| key(&n.to_string())).collect();
     let admitted: Vec<_> = jobs
         .iter()
@@ -59,7 +52,7 @@ fn of_many_jobs_at_once_with_room_for_one_one_finishes() {
     for job in &jobs[..2] {
         ledger.open_job(job, &terms("same")).unwrap();
     }
-    let count = |job: &JobKey| ledger.count_iteration(job, "ward", limits, &plenty());
+    let count = |job: &JobKey| count_one(&ledger, Counted::Iteration, job, limits);
     count(&jobs[1]).unwrap();
     count(&jobs[1]).unwrap();
     let third = count(&jobs[1]);
@@ -81,10 +74,7 @@ fn of_many_jobs_at_once_with_room_for_one_one_finishes() {
 fn what_a_job_did_not_use_is_free_when_it_ends() {
     let bench = Bench::new();
     let ledger = bench.with_job("a");
-    let limits = IterationLimits {
-        per_job: 10,
-        per_day: DAY_LIMIT,
-    };
+    let limits = (10, DAY_LIMIT);
     let first = ledger
         .reserve(&key("a"), "ward", (8, 2), DAY_LIMIT)
         .unwrap();
@@ -94,9 +84,7 @@ fn what_a_job_did_not_use_is_free_when_it_ends() {
         .unwrap();
     drop(first);
     for _ in 0..3 {
-        ledger
-            .count_iteration(&key("a"), "ward", limits, &plenty())
-            .unwrap();
+        count_one(&ledger, Counted::Iteration, &key("a"), limits).unwrap();
     }
     let other = |need| ledger.reserve(&key("b"), "ward", (need, 0), DAY_LIMIT);
     assert!(matches!(other(3), Err(LedgerError::DayReserved { .. })));
@@ -118,18 +106,13 @@ fn what_a_job_did_not_use_is_free_when_it_ends() {
 fn old_records_make_room_and_budgets_keep_theirs() {
     let bench = Bench::new();
     let ledger = bench.ledger().keeping(5);
-    let limits = IterationLimits {
-        per_job: 10,
-        per_day: 100,
-    };
+    let limits = (10, 100);
     ledger.open_job(&key("paid"), &terms("same")).unwrap();
     ledger
         .buy(&key("paid"), "ward", charge("1", 1), epsilon("1"))
         .unwrap();
     ledger.open_job(&key("trained"), &terms("same")).unwrap();
-    ledger
-        .count_iteration(&key("trained"), "ward", limits, &plenty())
-        .unwrap();
+    count_one(&ledger, Counted::Iteration, &key("trained"), limits).unwrap();
     let _runs = ledger.reserve(&key("runs"), "ward", (1, 0), 100).unwrap();
     ledger.open_job(&key("runs"), &terms("same")).unwrap();
     for number in 0..50 {
@@ -149,4 +132,25 @@ fn old_records_make_room_and_budgets_keep_theirs() {
     assert_eq!(spent(&ledger), 1_000_000_000);
     let again = ledger.buy(&key("trained"), "ward", charge("1", 1), epsilon("1"));
     assert!(matches!(again, Err(LedgerError::Exhausted { .. })));
+}
+
+#[test]
+fn a_clock_that_goes_back_gives_nothing_back() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    let limits = (100, 1);
+    let count = || count_one(&ledger, Counted::Iteration, &key("a"), limits);
+    count().unwrap();
+    bench.clock.set(Timestamp(START.0 - 3 * DAY));
+    assert!(matches!(count(), Err(LedgerError::DayIterations(1))));
+    assert_eq!(ledger.today().unwrap(), START.day());
+    // Looking ahead is not having been there.
+    bench.clock.set(Timestamp(START.0 + 50 * DAY));
+    assert!(ledger.today().unwrap() > START.day());
+    assert_eq!(ledger.status("ward").unwrap().iterations_today, 0);
+    bench.clock.set(Timestamp(START.0 - 3 * DAY));
+    assert_eq!(ledger.today().unwrap(), START.day());
+    // The refused one was rolled back as a whole.
+    let status = ledger.status("ward").unwrap();
+    assert_eq!((status.iterations_today, status.jobs[0].iterations), (1, 1));
 }

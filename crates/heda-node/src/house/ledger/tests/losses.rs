@@ -135,14 +135,9 @@ fn rows_changed_by_hand_are_noticed() {
         "DELETE FROM chain",
     ] {
         let spent = Spent::new();
-        let limits = IterationLimits {
-            per_job: 3,
-            per_day: 5,
-        };
+        let limits = (3, 5);
         let ledger = spent.bench.ledger();
-        ledger
-            .count_iteration(&key("a"), "ward", limits, &plenty())
-            .unwrap();
+        count_one(&ledger, Counted::Iteration, &key("a"), limits).unwrap();
         drop(ledger);
         let connection = Connection::open(spent.bench.path()).unwrap();
         connection.execute(sql, []).unwrap();

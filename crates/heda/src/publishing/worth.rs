@@ -1,7 +1,7 @@
 //! What publishing buys: the clear-text oracle with all features, with the noisy ones, and without
 //! them. Computed at home, on rows held back; nothing of it leaves.
 
-use heda::failure::{Failure, Kind};
+use crate::failure::{Failure, Kind};
 use heda_crypto::random::Randomness;
 use heda_learn::data::Dataset;
 use heda_learn::metrics::Summary;
@@ -18,26 +18,31 @@ const SURE: f64 = 2.0;
 
 /// Mean accuracies on a fifth of the rows, unperturbed, after training on the rest. From 0 to 1.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(crate) struct Worth {
+pub struct Worth {
     /// All features in the clear.
-    pub(crate) all: f64,
+    pub all: f64,
     /// The published features with their noise, the others in the clear.
-    pub(crate) published: f64,
+    pub published: f64,
     /// Without the published features.
-    pub(crate) dropped: f64,
+    pub dropped: f64,
     /// Always the most frequent class.
-    pub(crate) majority: f64,
+    pub majority: f64,
     /// What publishing gains over dropping, from split to split: the standard error of the mean.
-    pub(crate) gain_error: f64,
+    pub gain_error: f64,
 }
 
 impl Worth {
     /// Trains on `data`, on `noisy` and on the features `kept` of `data`.
-    pub(crate) fn estimate(
+    pub(super) fn estimate(
         data: &Dataset,
         mut noisy: impl FnMut(u64) -> Result<Dataset, Failure>,
         kept: &[usize],
     ) -> Result<Self, Failure> {
+        if data.is_numeric() {
+            return Err(Failure::input(
+                "the label is a number: what publishing is worth is estimated for classes only",
+            ));
+        }
         let without = (!kept.is_empty()).then(|| data.select_features(kept));
         let mut sums = [0.0; 4];
         let mut gains = Vec::new();
@@ -68,7 +73,7 @@ impl Worth {
     }
 
     /// Advice in words.
-    pub(crate) fn advice(&self) -> &'static str {
+    pub fn advice(&self) -> &'static str {
         match self.published - self.dropped {
             gain if gain > SURE * self.gain_error => {
                 "publishing buys accuracy over leaving these features out"

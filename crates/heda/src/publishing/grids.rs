@@ -11,11 +11,11 @@ use heda_learn::schema::{Bounds, Kind, LevelCoding, Schema};
 use std::ops::Range;
 
 /// Most bits of the grid of a number.
-pub(crate) const MOST_BITS: u32 = 20;
+pub(super) const MOST_BITS: u32 = 20;
 
 /// The attributes that are to be published, each on its public grid.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Publication {
+pub(super) struct Publication {
     columns: Vec<Published>,
 }
 
@@ -35,9 +35,24 @@ enum Meaning {
     Level(Vec<String>),
 }
 
+/// A released column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PublishedValues {
+    /// Numbers in original units.
+    Numbers(Vec<f64>),
+    /// Positions among the levels.
+    Levels {
+        /// A position a row.
+        codes: Vec<u32>,
+        /// What they stand for.
+        levels: Vec<String>,
+    },
+}
+
 /// Why attributes cannot be published.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum PublicationError {
+#[non_exhaustive]
+pub enum PublicationError {
     /// None named.
     #[error("no feature to publish is named")]
     None,
@@ -65,7 +80,7 @@ pub(crate) enum PublicationError {
 
 impl Publication {
     /// Finds the named attributes; numbers get grids of 2^bits steps.
-    pub(crate) fn new(
+    pub(super) fn new(
         schema: &Schema,
         names: &[String],
         bits: u32,
@@ -87,17 +102,17 @@ impl Publication {
     }
 
     /// Names in the order of publication.
-    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.columns.iter().map(|column| column.name.as_str())
     }
 
     /// The public domain of every attribute.
-    pub(crate) fn specs(&self) -> Vec<ColumnSpec> {
+    pub(super) fn specs(&self) -> Vec<ColumnSpec> {
         self.columns.iter().map(|column| column.spec).collect()
     }
 
     /// The grid values of encoded rows, column by column.
-    pub(crate) fn to_grid(&self, data: &Dataset) -> Vec<Vec<u32>> {
+    pub(super) fn to_grid(&self, data: &Dataset) -> Vec<Vec<u32>> {
         let rows = || (0..data.rows()).map(|row| data.row(row));
         let columns = self.columns.iter();
         columns
@@ -107,7 +122,7 @@ impl Publication {
 
     /// Grid values as numbers from 0 to 1, a column an attribute: what distances are measured on
     /// and what the paper's mechanisms work on.
-    pub(crate) fn to_points(&self, grid: &[Vec<u32>]) -> Result<Points, PointsError> {
+    pub(super) fn to_points(&self, grid: &[Vec<u32>]) -> Result<Points, PointsError> {
         let rows = grid.first().map_or(0, Vec::len);
         let cell = |row: usize, (column, values): (&Published, &Vec<u32>)| {
             f64::from(values[row]) / f64::from(column.spec.largest())
@@ -122,7 +137,7 @@ impl Publication {
     }
 
     /// The grid points nearest to numbers that a mechanism of the paper released.
-    pub(crate) fn nearest(&self, points: &Points) -> Vec<Vec<u32>> {
+    pub(super) fn nearest(&self, points: &Points) -> Vec<Vec<u32>> {
         let nearest = |column: &Published, x: f64| {
             (x.clamp(0.0, 1.0) * f64::from(column.spec.largest())).round() as u32
         };
@@ -133,7 +148,7 @@ impl Publication {
     }
 
     /// The rows with the published attributes replaced by released values.
-    pub(crate) fn replace(
+    pub(super) fn replace(
         &self,
         data: &Dataset,
         grid: &[Vec<u32>],
@@ -158,15 +173,27 @@ impl Publication {
     ///
     /// # Panics
     /// If the column or the value is not of this publication.
-    pub(crate) fn cell(&self, column: usize, value: u32) -> String {
+    pub(super) fn cell(&self, column: usize, value: u32) -> String {
         let column = &self.columns[column];
         match &column.meaning {
             Meaning::Level(levels) => levels[value as usize].clone(),
-            Meaning::Number(bounds) => {
-                let share = f64::from(value) / f64::from(column.spec.largest());
-                (bounds.lower() + bounds.range() * share)
-                    .min(bounds.upper())
-                    .to_string()
+            Meaning::Number(_) => column.number(value).to_string(),
+        }
+    }
+
+    /// A released column as it would stand in a table.
+    ///
+    /// # Panics
+    /// As [`cell`](Self::cell).
+    pub(super) fn values(&self, column: usize, released: &[u32]) -> PublishedValues {
+        match &self.columns[column].meaning {
+            Meaning::Level(levels) => PublishedValues::Levels {
+                codes: released.to_vec(),
+                levels: levels.clone(),
+            },
+            Meaning::Number(_) => {
+                let number = |&value: &u32| self.columns[column].number(value);
+                PublishedValues::Numbers(released.iter().map(number).collect())
             }
         }
     }
@@ -219,6 +246,17 @@ impl Published {
             place,
             meaning,
         })
+    }
+
+    /// A value of a number's grid in original units; its position if it is a level's.
+    fn number(&self, value: u32) -> f64 {
+        match &self.meaning {
+            Meaning::Level(_) => f64::from(value),
+            Meaning::Number(bounds) => {
+                let share = f64::from(value) / f64::from(self.spec.largest());
+                (bounds.lower() + bounds.range() * share).min(bounds.upper())
+            }
+        }
     }
 
     fn to_grid(&self, row: &[f64]) -> u32 {
