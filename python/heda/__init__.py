@@ -1,4 +1,4 @@
-"""Train one classifier on the data of several organisations, without showing data or model.
+"""Train one model on the data of several organisations, without showing data or model.
 
 ``docs/python.md`` of the project is the guide; ``heda.LogisticRegression`` the place to begin.
 """
@@ -16,9 +16,11 @@ from heda._errors import (
     UnprotectedWarning,
 )
 from heda._job import Job, Peer, Providers
-from heda._linear import LinearSVC, LogisticRegression, Privacy
+from heda._linear import LinearSVC, LogisticRegression, Privacy, Ridge
 from heda._model import Model
+from heda._plan import Plan, plan
 from heda._provider import Finding, Findings, Ledger, Preview, Provider
+from heda._publish import Published, publish
 from heda._report import Report
 from heda._schema import Schema
 from heda._score import Scored, Scores, score
@@ -41,16 +43,21 @@ __all__ = [
     "NotFittedError",
     "Peer",
     "PeerError",
+    "Plan",
     "Preview",
     "Privacy",
     "Provider",
     "Providers",
+    "Published",
     "RefusedError",
     "Report",
+    "Ridge",
     "Schema",
     "Scored",
     "Scores",
     "UnprotectedWarning",
     "identity",
+    "plan",
+    "publish",
     "score",
 ]

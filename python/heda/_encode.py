@@ -12,7 +12,18 @@ from numpy.typing import NDArray
 from heda import _heda, _target
 from heda._errors import BoundsWarning, InputError
 from heda._frame import Table, fill, refuse_missing, table
-from heda._schema import Schema, schema_of, usable, usable_names
+from heda._schema import Label, Schema, schema_of, usable, usable_names
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the caller says about the table."""
+
+    schema: Schema | str | PathLike[str] | None
+    bounds: Any
+    target_bounds: tuple[float, float] | None
+    #: Whether the label is a number.
+    number: bool
 
 
 @dataclass(frozen=True)
@@ -22,28 +33,56 @@ class Encoded:
     rows: _heda.Rows
     schema: _heda.Schema
     table: Table
-    classes: NDArray[Any]
+    #: ``None`` if the label is a number.
+    classes: NDArray[Any] | None
 
 
-def encode(
-    X: Any, y: Any, schema: Schema | str | PathLike[str] | None, bounds: Any, who: str
-) -> Encoded:
+def encode(X: Any, y: Any, known: Known, who: str) -> Encoded:
     """Return the rows of a table with their labels, encoded."""
     found = table(X)
-    if schema is None:
+    if known.schema is None:
         refuse_missing(found, "X")
-    elif bounds is not None:
+    elif known.bounds is not None or known.target_bounds is not None:
         raise InputError("a schema has its own bounds; pass schema= or bounds=, not both")
+    if known.number:
+        return _encode_number(found, y, known, who)
     classes, codes = _target.classes_of(y, found.rows, who)
-    if schema is not None:
-        checked, names, texts = _by_schema(schema, found, classes)
+    if known.schema is not None:
+        checked, names, texts = _by_schema(known.schema, found, classes)
     else:
-        checked, names, texts = _by_looking(found, classes, bounds, getattr(y, "name", None))
+        checked, names, texts = _by_looking(found, classes, known.bounds, getattr(y, "name", None))
     columns = fill(found.columns, names)
     columns.add_codes(checked.label, codes, texts)
+    return _encoded(columns, checked, found, classes)
+
+
+def _encode_number(found: Table, y: Any, known: Known, who: str) -> Encoded:
+    numbers = _target.numbers_of(y, found.rows, who)
+    if found.rows == 1:
+        raise InputError("1 sample is too few to train on (n_samples=1)")
+    if known.schema is not None:
+        given, names = _matching(known.schema, found)
+        checked = given._inner
+        if checked.classes:
+            raise InputError(f"the label of the schema has classes, {who} learns a number")
+    else:
+        names = usable_names([str(name) for name in found.names], "x")
+        lower, upper = known.target_bounds or _target.seen_bounds(numbers)
+        label = Label(_title(getattr(y, "name", None), names), bounds=(float(lower), float(upper)))
+        checked, seen = schema_of(found, names, label, known.bounds)
+        if seen or known.target_bounds is None:
+            _warn_of_bounds("bounds= and target_bounds=", 5)
+    columns = fill(found.columns, names)
+    columns.add_numbers(checked.label, numbers)
+    return _encoded(columns, checked, found, None)
+
+
+def _encoded(
+    columns: _heda.Columns, checked: _heda.Schema, found: Table, classes: NDArray[Any] | None
+) -> Encoded:
     rows = columns.encode(checked, "X")
     for words in rows.warnings:
-        warnings.warn(words, stacklevel=3)
+        warnings.warn(words, stacklevel=4)
     return Encoded(rows, checked, found, classes)
 
 
@@ -53,24 +92,45 @@ def _by_looking(
     """Return the schema of a table as it is, the names of its columns and of the classes."""
     names = usable_names([str(name) for name in found.names], "x")
     texts = usable_names([str(value) for value in classes], "class ")
+    checked, seen = schema_of(found, names, Label(_title(label, names), classes=texts), bounds)
+    if seen:
+        _warn_of_bounds("bounds=", 5)
+    return checked, names, texts
+
+
+def _title(label: object, names: list[str]) -> str:
+    """Return a name for the label that no column has."""
     title = str(label) if usable(label) else "label"
     while title in names:
         title += "_"
-    checked, seen = schema_of(found, names, title, texts, bounds)
-    if seen:
-        warnings.warn(
-            "bounds were read from the rows; between organisations they must be publicly known: pass "
-            "bounds= or schema=",
-            BoundsWarning,
-            stacklevel=4,
-        )
-    return checked, names, texts
+    return title
+
+
+def _warn_of_bounds(remedy: str, level: int) -> None:
+    warnings.warn(
+        "bounds were read from the rows; between organisations they must be publicly known: pass "
+        f"{remedy} or schema=",
+        BoundsWarning,
+        stacklevel=level,
+    )
 
 
 def _by_schema(
     schema: Schema | str | PathLike[str], found: Table, classes: NDArray[Any]
 ) -> tuple[_heda.Schema, list[str], list[str]]:
     """Return a schema with the names under which it knows columns and classes."""
+    given, names = _matching(schema, found)
+    texts = [str(value) for value in classes]
+    if given.classes != texts:
+        raise InputError(
+            f"y has the classes {texts}, the schema has {given.classes}; they must be the same, in "
+            "this order"
+        )
+    return given._inner, names, texts
+
+
+def _matching(schema: Schema | str | PathLike[str], found: Table) -> tuple[Schema, list[str]]:
+    """Return a schema with the names under which it knows the columns."""
     given = schema if isinstance(schema, Schema) else Schema.load(schema)
     expected = given.columns
     if not found.named and len(expected) != len(found.columns):
@@ -80,10 +140,4 @@ def _by_schema(
         raise InputError(
             "columns must be those of the schema, in its order: " + ", ".join(expected)
         )
-    texts = [str(value) for value in classes]
-    if given.classes != texts:
-        raise InputError(
-            f"y has the classes {texts}, the schema has {given.classes}; they must be the same, in "
-            "this order"
-        )
-    return given._inner, names, texts
+    return given, names

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heda import _heda, _html, _params, _progress
-from heda._encode import encode
+from heda._encode import Known, encode
 from heda._errors import InputError, UnprotectedWarning
 from heda._frame import Table, fill, refuse_missing, table
 from heda._job import Job, Providers
@@ -50,20 +52,18 @@ class Privacy:
     rows: int | None = None
 
 
-class _LinearClassifier(_params.Parameters):
+class _Linear(_params.Parameters):
     """What the estimators have in common."""
 
-    _estimator_type = "classifier"
     _loss = "logistic"
+    _is_number = False
 
-    C: float
-    penalty: str | None
     tol: float | None
     max_iter: int | None
-    privacy: Privacy | None
+    privacy: Privacy | None = None
     holdout: float
-    encrypt: int | None
-    publish_epsilon: float | None
+    encrypt: int | None = None
+    publish_epsilon: float | None = None
     engine: str
     random_state: Any
     verbose: bool | None
@@ -75,6 +75,7 @@ class _LinearClassifier(_params.Parameters):
         *,
         providers: int = 3,
         bounds: Any = None,
+        target_bounds: tuple[float, float] | None = None,
         schema: Schema | str | PathLike[str] | None = None,
         out: str | PathLike[str] = "heda-result",
         resume: bool = False,
@@ -92,12 +93,14 @@ class _LinearClassifier(_params.Parameters):
             The rows: NumPy, pandas, polars, Arrow. Categories come from the types of a data frame. A
             job says itself how to train.
         y : array of shape (n_samples,)
-            The class of every row; not for a job.
+            The class, or for a regression the number, of every row; not for a job.
         providers : int
             Among how many providers the rows are divided; fewer if each would have fewer than ten.
         bounds : (lowest, highest), array of shape (n_features, 2), or mapping, optional
             Publicly known bounds. Without them they are read from the rows, with a warning: in a
             job between organisations they would be private.
+        target_bounds : (lowest, highest), optional
+            Publicly known bounds of the number that a regression learns; like ``bounds``.
         schema : Schema or path, optional
             What the columns mean, instead of their types and ``bounds``.
         out, resume, unconfirmed, patience
@@ -112,12 +115,16 @@ class _LinearClassifier(_params.Parameters):
             X = X.write_job(Path(out) / "job.toml", self._job_keys())
         if isinstance(X, Job):
             return self._fit_job(X, y, out, resume, unconfirmed, patience)
-        encoded = encode(X, y, schema, bounds, type(self).__name__)
+        if target_bounds is not None and not self._is_number:
+            raise InputError("target_bounds are for numbers; a class has none")
+        known = Known(schema, bounds, target_bounds, self._is_number)
+        encoded = encode(X, y, known, type(self).__name__)
         if encoded.table.rows == 1:
             raise InputError("1 sample is too few to train on (n_samples=1)")
         self.n_features_in_ = len(encoded.table.columns)
         self._remember_names(encoded.table)
-        self.classes_ = encoded.classes
+        if encoded.classes is not None:
+            self.classes_ = encoded.classes
         shared = max(1, min(int(providers), encoded.table.rows // _ROWS_EACH))
         watch = _progress.watcher(self.verbose)
         try:
@@ -125,7 +132,7 @@ class _LinearClassifier(_params.Parameters):
                 encoded.rows,
                 encoded.schema,
                 "X" if schema is None else encoded.schema.name,
-                self._wanted(),
+                self._wanted() | self._weights(encoded.classes),
                 shared,
                 self._seed(),
                 watch,
@@ -154,10 +161,16 @@ class _LinearClassifier(_params.Parameters):
             )
         trained = job._train(out, resume, unconfirmed, patience, self.verbose)
         self._take(trained)
+        if self.model_.is_number != self._is_number:
+            raise InputError(
+                f"the job learned {'a number' if self.model_.is_number else 'a class'}: its model is in "
+                f"{fspath(out)}; take the estimator that fits"
+            )
         columns = self.schema_.columns
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array(columns, dtype=object)
-        self.classes_ = np.array(self.model_.classes)
+        if not self._is_number:
+            self.classes_ = np.array(self.model_.classes)
         return self
 
     def _remember_names(self, found: Table) -> None:
@@ -167,20 +180,23 @@ class _LinearClassifier(_params.Parameters):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
+    def _c(self) -> float | None:
+        """Return the penalty as scikit-learn's C; ``None`` is no penalty."""
+        raise NotImplementedError
+
+    def _weights(self, classes: NDArray[Any] | None) -> dict[str, object]:
+        """Return how much rows of each class count."""
+        return {"balanced": False, "weights": None}
+
     def _wanted(self) -> dict[str, object]:
-        if self.penalty not in {"l2", None}:
-            raise InputError(f"penalty={self.penalty!r}: choose 'l2' or None")
-        if not (isinstance(self.C, int | float | np.number) and 0 < float(self.C) < float("inf")):
-            raise InputError(
-                f"C={self.C!r}: choose a number above 0; a small one means a strong penalty"
-            )
+        penalty = self._c()
         private = self.privacy
         if private is not None and not isinstance(private, Privacy):
             raise InputError("privacy: pass heda.Privacy(epsilon=…) or None")
         return {
             "loss": self._loss,
             "engine": self.engine,
-            "c": None if self.penalty is None else float(self.C),
+            "c": penalty,
             "max_iter": self.max_iter,
             "tol": self.tol,
             "holdout": float(self.holdout),
@@ -198,13 +214,13 @@ class _LinearClassifier(_params.Parameters):
                 "a private job on the network needs to know about how many rows there are in all: pass "
                 "heda.Privacy(epsilon, rows=…)"
             )
-        if wanted["c"] != 1.0:
-            raise InputError(
-                "jobs on the network have the usual penalty so far; leave C and penalty"
-            )
+        if wanted["c"] is None:
+            raise InputError("jobs on the network have a penalty so far; give it")
         keys: dict[str, object] = {
             "engine": wanted["engine"],
             "loss": wanted["loss"],
+            "c": None if wanted["c"] == 1.0 or self.privacy is not None else wanted["c"],
+            "class_weight": self._named_weights(),
             "iterations": wanted["max_iter"],
             "tolerance": wanted["tol"],
             "held_out": wanted["holdout"],
@@ -219,6 +235,10 @@ class _LinearClassifier(_params.Parameters):
             )
             del keys["held_out"]
         return {key: value for key, value in keys.items() if value is not None}
+
+    def _named_weights(self) -> object:
+        """Return how much rows of each class count, as a job file has it."""
+        return None
 
     def _seed(self) -> int | None:
         """Return the seed of a run that can be repeated, and say what that means."""
@@ -244,8 +264,8 @@ class _LinearClassifier(_params.Parameters):
         self.model_ = Model._of(trained.model)
         self.report_ = Report._of(trained, f"{self!r}.fit(…)")
         self.schema_ = self.model_.schema
-        self.coef_ = self.model_.coef
-        self.intercept_ = self.model_.intercept
+        self.coef_: Any = self.model_.coef
+        self.intercept_: Any = self.model_.intercept
         self.n_iter_ = int(self.report_.summary["iterations"])
 
     def _predicted(
@@ -257,6 +277,62 @@ class _LinearClassifier(_params.Parameters):
         _params.check_names(self, found)
         refuse_missing(found, "X")
         return self.model_._predict(fill(found.columns, self.schema_.columns))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Tell scikit-learn whether there is a model."""
+        return hasattr(self, "model_")
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "model_"):
+            return _html.titled(repr(self), _html.lines(["not fitted yet"]))
+        return _html.titled(repr(self), self.model_._repr_html_())
+
+
+class _LinearClassifier(_Linear):
+    """What the classifiers have in common."""
+
+    _estimator_type = "classifier"
+
+    C: float
+    penalty: str | None
+    class_weight: Mapping[Any, float] | str | None
+
+    def _c(self) -> float | None:
+        if self.penalty not in {"l2", None}:
+            raise InputError(f"penalty={self.penalty!r}: choose 'l2' or None")
+        if not (isinstance(self.C, int | float | np.number) and 0 < float(self.C) < float("inf")):
+            raise InputError(
+                f"C={self.C!r}: choose a number above 0; a small one means a strong penalty"
+            )
+        return None if self.penalty is None else float(self.C)
+
+    def _given_weights(self) -> dict[Any, float]:
+        """Return weights by class; none if they are balanced or all alike."""
+        if self.class_weight is None or self.class_weight == "balanced":
+            return {}
+        if not isinstance(self.class_weight, Mapping):
+            raise InputError(
+                f"class_weight={self.class_weight!r}: choose 'balanced', weights by class, or None"
+            )
+        return {name: float(weight) for name, weight in self.class_weight.items()}
+
+    def _weights(self, classes: NDArray[Any] | None) -> dict[str, object]:
+        given = self._given_weights()
+        known = [] if classes is None else classes.tolist()
+        unknown = [name for name in given if name not in known]
+        if unknown:
+            raise InputError(f"class_weight names {unknown}, and y has the classes {known}")
+        return {
+            "balanced": isinstance(self.class_weight, str),
+            "weights": [given.get(name, 1.0) for name in known] if given else None,
+        }
+
+    def _named_weights(self) -> object:
+        if isinstance(self.class_weight, str):
+            return self.class_weight
+        return {
+            json.dumps(str(name)): weight for name, weight in self._given_weights().items()
+        } or None
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of every row.
@@ -289,15 +365,6 @@ class _LinearClassifier(_params.Parameters):
             input_tags=InputTags(),
         )
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Tell scikit-learn whether there is a model."""
-        return hasattr(self, "model_")
-
-    def _repr_html_(self) -> str:
-        if not hasattr(self, "model_"):
-            return _html.titled(repr(self), _html.lines(["not fitted yet"]))
-        return _html.titled(repr(self), self.model_._repr_html_())
-
 
 class LogisticRegression(_LinearClassifier):
     """Logistic regression, trained under encryption.
@@ -308,6 +375,9 @@ class LogisticRegression(_LinearClassifier):
         Inverse strength of the penalty, as in scikit-learn.
     penalty : {"l2", None}
         The penalty on the coefficients.
+    class_weight : "balanced" or mapping of class to number, optional
+        How much rows of each class count: ``n / (classes * rows of the class)`` for ``"balanced"``, as
+        in scikit-learn, with the rows counted over all providers; all alike if not given.
     tol : float, optional
         Training ends when no component of the gradient is larger.
     max_iter : int, optional
@@ -369,6 +439,7 @@ class LogisticRegression(_LinearClassifier):
         *,
         C: float = 1.0,
         penalty: str | None = "l2",
+        class_weight: Mapping[Any, float] | str | None = None,
         tol: float | None = None,
         max_iter: int | None = None,
         privacy: Privacy | None = None,
@@ -381,6 +452,7 @@ class LogisticRegression(_LinearClassifier):
     ) -> None:
         self.C = C
         self.penalty = penalty
+        self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
         self.privacy = privacy
@@ -412,6 +484,9 @@ class LinearSVC(_LinearClassifier):
         Inverse strength of the penalty, as in scikit-learn.
     penalty : {"l2", None}
         The penalty on the coefficients.
+    class_weight : "balanced" or mapping of class to number, optional
+        How much rows of each class count: ``n / (classes * rows of the class)`` for ``"balanced"``, as
+        in scikit-learn, with the rows counted over all providers; all alike if not given.
     tol : float, optional
         Training ends when no component of the gradient is larger.
     max_iter : int, optional
@@ -445,13 +520,13 @@ class LinearSVC(_LinearClassifier):
     """
 
     _loss = "squared-hinge"
-    privacy = None
 
     def __init__(
         self,
         *,
         C: float = 1.0,
         penalty: str | None = "l2",
+        class_weight: Mapping[Any, float] | str | None = None,
         tol: float | None = None,
         max_iter: int | None = None,
         holdout: float = 0.0,
@@ -463,6 +538,7 @@ class LinearSVC(_LinearClassifier):
     ) -> None:
         self.C = C
         self.penalty = penalty
+        self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
         self.holdout = holdout
@@ -471,3 +547,114 @@ class LinearSVC(_LinearClassifier):
         self.engine = engine
         self.random_state = random_state
         self.verbose = verbose
+
+
+class Ridge(_Linear):
+    """Least squares with an L2 penalty on a number, trained under encryption.
+
+    Columns are standardised inside, and the penalty applies there: the model is that of scikit-learn's
+    ``StandardScaler`` and ``Ridge(alpha)``, with coefficients in the units of ``X``.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty beside the *sum* of squares, as in scikit-learn; 0 is none.
+    tol : float, optional
+        Training ends when no component of the gradient is larger.
+    max_iter : int, optional
+        Iterations at most.
+    holdout : float
+        Share of the rows that providers keep back to measure errors on; the report then has them.
+    engine : str
+        How gradients are computed.
+    random_state : int, RandomState, Generator, optional
+        A run that can be repeated, and therefore protects nothing: for tests and public data.
+    verbose : bool, optional
+        Whether to show a bar; in notebooks and terminals if not given.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_columns,)
+        Coefficients in the units of ``X`` and ``y``; a category has one for each of its levels.
+    intercept_ : float
+        The intercept.
+    n_iter_, n_features_in_, feature_names_in_, model_, report_, schema_
+        As for :class:`LogisticRegression`.
+
+    Examples
+    --------
+    >>> import heda, numpy as np
+    >>> rng = np.random.default_rng(3)
+    >>> X = rng.normal(size=(90, 2))
+    >>> y = 10 * X[:, 0] - 5 * X[:, 1] + rng.normal(size=90)
+    >>> estimator = heda.Ridge().fit(X, y, bounds=(-5, 5), target_bounds=(-60, 60))
+    >>> bool(estimator.score(X, y) > 0.95)
+    True
+    """
+
+    _estimator_type = "regressor"
+    _loss = "ridge"
+    _is_number = True
+
+    alpha: float
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        tol: float | None = None,
+        max_iter: int | None = None,
+        holdout: float = 0.0,
+        engine: str = "resident",
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.tol = tol
+        self.max_iter = max_iter
+        self.holdout = holdout
+        self.engine = engine
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _c(self) -> float | None:
+        alpha = self.alpha
+        if not (isinstance(alpha, int | float | np.number) and 0 <= float(alpha) < float("inf")):
+            raise InputError(f"alpha={alpha!r}: choose a number from 0 upwards")
+        return None if float(alpha) == 0 else 1 / float(alpha)
+
+    def _take(self, trained: _heda.Trained) -> None:
+        super()._take(trained)
+        self.coef_ = self.model_.coef[0]
+        self.intercept_ = float(self.model_.intercept[0])
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the number of every row.
+
+        A value outside the bounds of the schema counts as the bound, as in ``heda predict``.
+        """
+        _, scores, _ = self._predicted(X)
+        return scores[:, 0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R², the share of the variance of ``y`` that predictions explain."""
+        actual = np.asarray(y, dtype=np.float64)
+        errors = (actual - self.predict(X)) ** 2
+        spread = (actual - np.average(actual, weights=sample_weight)) ** 2
+        weights = np.ones(len(actual)) if sample_weight is None else np.asarray(sample_weight)
+        whole = float((weights * spread).sum())
+        left = float((weights * errors).sum())
+        return 1 - left / whole if whole > 0 else float(left == 0)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what kind of estimator this is."""
+        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="regressor",
+            target_tags=TargetTags(required=True),
+            transformer_tags=None,
+            classifier_tags=None,
+            regressor_tags=RegressorTags(),
+            input_tags=InputTags(),
+        )

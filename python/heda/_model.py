@@ -60,8 +60,13 @@ class Model:
 
     @property
     def classes(self) -> list[str]:
-        """Names of the classes."""
+        """Names of the classes; none if a number is predicted."""
         return self._inner.classes
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a number is predicted."""
+        return not self.classes
 
     @property
     def feature_names(self) -> list[str]:
@@ -79,8 +84,10 @@ class Model:
         return np.array([start for start, _ in self._inner.coefficients], dtype=np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of every row; ``None`` where a value is missing."""
-        codes, _, _ = self._predict(self._columns(X))
+        """Return the class, or number, of every row; ``None`` or NaN where a value is missing."""
+        codes, scores, _ = self._predict(self._columns(X))
+        if self.is_number:
+            return scores[:, 0]
         names = np.array([*self.classes, None], dtype=object)
         return names[codes]
 
@@ -139,6 +146,12 @@ class Model:
         """
         from sklearn import linear_model, svm
 
+        if self.is_number:
+            made = linear_model.Ridge()
+            made.coef_ = self.coef[0]
+            made.intercept_ = float(self.intercept[0])
+            made.n_features_in_ = self.coef.shape[1]
+            return made
         if self.loss == "squared-hinge":
             made = svm.LinearSVC()
         elif self.loss == "ridge":
@@ -167,10 +180,16 @@ class Model:
         return hash(self._inner.to_json())
 
     def __repr__(self) -> str:
-        return f"Model({self.loss}, classes={self.classes}, coefficients={self.coef.shape[1]})"
+        return f"Model({self._what()}, coefficients={self.coef.shape[1]})"
+
+    def _what(self) -> str:
+        if self.is_number:
+            return f"{self.loss}, number {self.schema.label}"
+        return f"{self.loss}, classes={self.classes}"
 
     def _repr_html_(self) -> str:
         targets = self.classes[-1:] if len(self.coef) == 1 else self.classes
+        targets = targets or [self.schema.label]
         rows = [("(intercept)", *(f"{value:.6g}" for value in self.intercept))]
         rows += [
             (name, *(f"{value:.6g}" for value in self.coef[:, index]))
@@ -178,7 +197,7 @@ class Model:
         ]
         more = len(self.feature_names) - 50
         return _html.titled(
-            f"Model: {self.loss}, classes {', '.join(self.classes)}",
+            f"Model: {self._what()}",
             _html.table(("column", *(f"for {name}" for name in targets)), rows),
             _html.lines([f"and {more} more"] if more > 0 else []),
         )

@@ -34,6 +34,13 @@ class Report:
         return cls(summary, trained.text, trained.privacy, trained.to_html(command))
 
     @property
+    def errors(self) -> dict[str, Any] | None:
+        """Errors of a number on held-out rows (``rmse``, ``mae``, ``r2``); ``None`` without."""
+        number = self.summary["number"]
+        found: dict[str, Any] | None = None if number is None else number["errors"]
+        return found
+
+    @property
     def accuracy(self) -> float | None:
         """Accuracy on held-out rows, if any were held out."""
         value = self.summary["accuracy"]

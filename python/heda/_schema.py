@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any
 
@@ -100,7 +101,7 @@ class Schema:
 
     @property
     def classes(self) -> list[str]:
-        """Names of the classes."""
+        """Names of the classes; none if the label is a number."""
         return self._inner.classes
 
     @property
@@ -242,19 +243,30 @@ def usable_names(names: Sequence[object], stem: str) -> list[str]:
     return [f"{stem}{index}" for index in range(len(names))]
 
 
+@dataclass(frozen=True)
+class Label:
+    """What is learned: one of some classes, or a number within bounds."""
+
+    name: str
+    classes: Sequence[str] = ()
+    bounds: tuple[float, float] | None = None
+
+    def text(self) -> str:
+        """Return the part of a schema that is about it."""
+        head = f"\n[label]\ncolumn = {_quoted(self.name)}\n"
+        if self.bounds is not None:
+            lower, upper = self.bounds
+            return head + f'kind = "numeric"\nbounds = [{lower!r}, {upper!r}]\noutside = "clip"\n'
+        head += f"classes = [{', '.join(map(_quoted, self.classes))}]\n"
+        return head + (f"positive = {_quoted(self.classes[1])}\n" if len(self.classes) == 2 else "")
+
+
 def schema_of(
-    found: Table,
-    names: Sequence[str],
-    label: str,
-    classes: Sequence[str],
-    bounds: Any,
+    found: Table, names: Sequence[str], label: Label, bounds: Any
 ) -> tuple[_heda.Schema, bool]:
     """Return the schema of a table, and whether some of its bounds come from the rows."""
     given = _given_bounds(bounds, found)
-    parts = ['format = 1\nname = "table"\n', f"\n[label]\ncolumn = {_quoted(label)}\n"]
-    parts.append(f"classes = [{', '.join(map(_quoted, classes))}]\n")
-    if len(classes) == 2:
-        parts.append(f"positive = {_quoted(classes[1])}\n")
+    parts = ['format = 1\nname = "table"\n', label.text()]
     for index, (name, column) in enumerate(zip(names, found.columns, strict=True)):
         parts.append(f"\n[[column]]\nname = {_quoted(name)}\n")
         if column.levels is not None:

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any
 
 from heda import _heda, _html
-from heda._encode import encode
+from heda._encode import Known, encode
 from heda._schema import Schema
 
 
@@ -70,7 +70,7 @@ def score(
     >>> heda.score(X, X[:, 2] > 0, bounds=(-6, 6))[0].name
     'x2'
     """
-    encoded = encode(X, y, schema, bounds, "score")
+    encoded = encode(X, y, Known(schema, bounds, None, False), "score")
     found = json.loads(_heda.score(encoded.rows, "X", method, random_state))
     return Scores(
         Scored(**feature, gradient_bytes=prefix["gradient_bytes"])

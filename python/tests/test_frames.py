@@ -95,14 +95,14 @@ def test_a_million_rows_take_no_more_than_twice_their_own_room(library: str) -> 
     code = f"""
 import numpy as np, resource, sys
 from heda import _frame, _heda
-from heda._schema import schema_of
+from heda._schema import Label, schema_of
 rows, width = 1_000_000, 10
 X = np.random.default_rng(0).random((rows, width))
 if {library!r} == "polars":
     import polars
     X = polars.DataFrame({{f"x{{i}}": X[:, i].copy() for i in range(width)}})
 found = _frame.table(X)
-schema, _ = schema_of(found, found.names, "label", ["a", "b"], (0, 1))
+schema, _ = schema_of(found, found.names, Label("label", classes=["a", "b"]), (0, 1))
 codes = np.tile(np.array([0, 1], dtype=np.int32), rows // 2)
 def peak():
     with open("/proc/self/status") as status:

@@ -307,3 +307,39 @@ def test_things_show_themselves_in_notebooks() -> None:
         assert "<b>b</b>" not in html
         assert "lt;b&" in html
     assert "<svg" in fitted.report_.to_html()
+
+
+def test_a_plan_says_what_a_job_will_take(network: Network) -> None:
+    by_job = heda.plan(heda.Job.from_toml(network.job), rows=600)
+    assert by_job.numbers["providers"] == 2
+    by_schema = heda.plan(network.schema, rows=600, providers=2, iterations=6)
+    assert by_schema.numbers["iterations"] == 6
+    low, high = by_schema.numbers["seconds_range"]
+    assert 0 < low < by_schema.numbers["seconds"] < high
+    assert "600 rows of 2 providers" in str(by_schema)
+    assert "<table" in by_schema._repr_html_()
+    with pytest.raises(heda.InputError, match="ten or more"):
+        heda.plan(network.schema, rows=3)
+    with pytest.raises(heda.InputError, match="iota"):
+        heda.plan(heda.Schema.load(network.schema), rows=600, encrypt=99)
+
+
+def test_a_simulation_through_python_is_that_of_the_program(
+    tmp_path: Path, heda_program: str
+) -> None:
+    X, y = rows(4, 300)
+    names = [f"x{i}" for i in range(4)]
+    frame = pandas.DataFrame(X, columns=names)
+    frame.assign(ill=y).to_csv(tmp_path / "rows.csv", index=False)
+    schema = tmp_path / "schema.toml"
+    schema.write_text(SCHEMA + "".join(COLUMN.format(i) for i in range(4)))
+    command = f"{heda_program} simulate --data rows.csv --schema schema.toml --seed 5 --out out"
+    subprocess.run(command.split(), cwd=tmp_path, capture_output=True, check=True)
+    with pytest.warns(heda.UnprotectedWarning):
+        fitted = heda.LogisticRegression(holdout=0.2, random_state=5).fit(
+            frame, y, providers=3, schema=schema
+        )
+    theirs = json.loads((tmp_path / "out" / "model.json").read_text())
+    fitted.model_.save(tmp_path / "model.json")
+    ours = json.loads((tmp_path / "model.json").read_text())
+    assert ours["classifiers"] == theirs["classifiers"]

@@ -9,6 +9,8 @@ mod fault;
 mod job;
 mod logs;
 mod model;
+mod planning;
+mod publishing;
 mod roles;
 mod schema;
 mod simulate;
@@ -32,6 +34,10 @@ fn offered(m: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(job::describe_job, m)?,
         wrap_pyfunction!(job::train, m)?,
         wrap_pyfunction!(logs::next_line, m)?,
+        wrap_pyfunction!(planning::plan_job, m)?,
+        wrap_pyfunction!(planning::plan_schema, m)?,
+        wrap_pyfunction!(publishing::preview_publishing, m)?,
+        wrap_pyfunction!(publishing::publish, m)?,
         wrap_pyfunction!(roles::budget, m)?,
         wrap_pyfunction!(roles::check, m)?,
         wrap_pyfunction!(roles::create_identity, m)?,

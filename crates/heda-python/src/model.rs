@@ -2,7 +2,7 @@
 
 use crate::fault::guarded;
 use crate::schema::Schema;
-use crate::table::Columns;
+use crate::table::{Columns, bytes};
 use heda::{Failure, TableReader};
 use heda_learn::{model, onnx};
 use pyo3::prelude::*;
@@ -14,15 +14,6 @@ use std::sync::Arc;
 #[pyclass(module = "heda._heda", frozen)]
 pub(crate) struct Model {
     model: Arc<model::Model>,
-}
-
-/// Native numbers as bytes, for `numpy.frombuffer`.
-fn bytes<'py, const N: usize>(
-    py: Python<'py>,
-    numbers: impl Iterator<Item = [u8; N]>,
-) -> Bound<'py, PyByteArray> {
-    let bytes: Vec<u8> = numbers.flatten().collect();
-    PyByteArray::new(py, &bytes)
 }
 
 impl Model {
@@ -131,7 +122,8 @@ impl Model {
         let scores = each
             .iter()
             .flat_map(|p| numbers(p.map(|p| &p.scores[..]), width));
-        let has_probability = self.model.loss().loss().probability(0.0).is_some();
+        let has_probability =
+            !self.model.is_numeric() && self.model.loss().loss().probability(0.0).is_some();
         let probabilities = has_probability.then(|| {
             let shown = each
                 .iter()

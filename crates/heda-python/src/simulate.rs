@@ -5,7 +5,8 @@ use crate::job::Trained;
 use crate::schema::Schema;
 use crate::table::Rows;
 use crate::work;
-use heda::{Dataset, Engine, Epsilon, Failure, Job, JobBuilder, LossKind, Simulation, Spending};
+use heda::{ClassWeight, Dataset, Engine, Epsilon, Failure, Job, JobBuilder, LossKind};
+use heda::{Simulation, Spending};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -26,6 +27,10 @@ pub(crate) struct Wanted {
     publish_epsilon: Option<f64>,
     epsilon: Option<f64>,
     delta: Option<f64>,
+    /// Whether every class counts as much as the others together.
+    balanced: bool,
+    /// Or how much each counts, in the order of the schema's classes.
+    weights: Option<Vec<f64>>,
 }
 
 /// Trains on encoded rows under encryption, with providers that are threads.
@@ -81,6 +86,7 @@ impl Wanted {
         let permille = permille(self.holdout).unwrap_or(0);
         let training = data.rows() - data.rows() * permille as usize / 1000;
         let builder = builder.engine(engine).loss(loss).hold_out(permille);
+        let builder = builder.class_weight(self.class_weight());
         let mut builder = self.settings(builder);
         if let Some(iota) = self.encrypt {
             builder = builder.encrypt_best(iota);
@@ -94,6 +100,11 @@ impl Wanted {
                 .map_err(Failure::input),
             None => Ok(builder),
         }
+    }
+
+    fn class_weight(&self) -> Option<ClassWeight> {
+        let given = self.weights.clone().map(ClassWeight::Given);
+        given.or(self.balanced.then_some(ClassWeight::Balanced))
     }
 
     /// The penalty is scikit-learn's, on standardised columns.
@@ -111,7 +122,7 @@ impl Wanted {
 }
 
 /// What a job file calls so.
-fn named<'n, T: Deserialize<'n>>(what: &str, name: &'n str) -> Result<T, Failure> {
+pub(crate) fn named<'n, T: Deserialize<'n>>(what: &str, name: &'n str) -> Result<T, Failure> {
     let known: StrDeserializer<'n, serde::de::value::Error> = name.into_deserializer();
     T::deserialize(known).map_err(|e| Failure::input(format!("{what}={name:?}: {e}")))
 }

@@ -6,6 +6,7 @@ use heda::{Dataset, Failure, TableReader};
 use heda_learn::table;
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
+use pyo3::types::PyByteArray;
 use std::sync::Arc;
 
 /// Columns of a table, to be encoded or predicted on.
@@ -100,6 +101,15 @@ impl Rows {
     fn __len__(&self) -> usize {
         self.data.rows()
     }
+}
+
+/// Native numbers as bytes, for `numpy.frombuffer`.
+pub(crate) fn bytes<'py, const N: usize>(
+    py: Python<'py>,
+    numbers: impl Iterator<Item = [u8; N]>,
+) -> Bound<'py, PyByteArray> {
+    let bytes: Vec<u8> = numbers.flatten().collect();
+    PyByteArray::new(py, &bytes)
 }
 
 /// The numbers of a buffer with one dimension.

@@ -1,0 +1,44 @@
+//! What a job will cost, for Python.
+
+use crate::schema::Schema;
+use crate::work;
+use heda::RemoteJob;
+use heda::failure::{Failure, Kind};
+use heda::plan::PlanSubject;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// The plan of a job with providers that are not known yet, as JSON and in words.
+#[pyfunction]
+pub(crate) fn plan_schema(
+    py: Python<'_>,
+    schema: &Schema,
+    rows: usize,
+    providers: usize,
+    encrypt: Option<usize>,
+    iterations: u32,
+) -> PyResult<(String, String)> {
+    let schema = schema.checked().clone();
+    told(py, move || {
+        PlanSubject::of_schema(schema, rows, providers, encrypt, (iterations, 1))
+    })
+}
+
+/// The plan of a job file.
+#[pyfunction]
+pub(crate) fn plan_job(py: Python<'_>, path: PathBuf, rows: usize) -> PyResult<(String, String)> {
+    told(py, move || {
+        PlanSubject::of_job(&RemoteJob::load(&path)?, rows)
+    })
+}
+
+fn told(
+    py: Python<'_>,
+    subject: impl FnOnce() -> Result<PlanSubject, Failure> + Send + 'static,
+) -> PyResult<(String, String)> {
+    work::run(py, None, move |_| {
+        let plan = subject()?.plan()?;
+        let json = serde_json::to_string(&plan).map_err(|e| Failure::new(Kind::Bug, e))?;
+        Ok((json, plan.in_words()))
+    })
+}

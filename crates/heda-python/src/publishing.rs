@@ -1,0 +1,83 @@
+//! Columns under differential privacy, for Python.
+
+use crate::fault::guarded;
+use crate::schema::Schema;
+use crate::simulate::named;
+use crate::table::{Rows, bytes};
+use heda::Failure;
+use heda::failure::Kind;
+use heda::publishing::{self, PublishReport, PublishRequest, PublishedValues};
+use pyo3::prelude::*;
+use pyo3::types::PyByteArray;
+
+/// What is asked for, as a dict.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Asked {
+    features: Vec<String>,
+    mechanism: String,
+    epsilon: String,
+    weights: Vec<u32>,
+    cluster_size: Option<usize>,
+    bits: u32,
+}
+
+impl Asked {
+    fn request(&self) -> Result<PublishRequest<'_>, Failure> {
+        Ok(PublishRequest {
+            features: &self.features,
+            mechanism: named("mechanism", &self.mechanism)?,
+            epsilon: self.epsilon.parse().map_err(Failure::input)?,
+            weights: &self.weights,
+            cluster_size: self.cluster_size,
+            bits: self.bits,
+        })
+    }
+}
+
+/// A column: its name and float64, or its name, int32 and what they stand for.
+type Column<'py> = (String, Bound<'py, PyByteArray>, Option<Vec<String>>);
+
+fn json(report: &PublishReport) -> Result<String, Failure> {
+    serde_json::to_string(report).map_err(|e| Failure::new(Kind::Bug, e))
+}
+
+/// What publishing would give away and buy, as JSON and in words.
+#[pyfunction]
+pub(crate) fn preview_publishing(
+    py: Python<'_>,
+    rows: &Rows,
+    schema: &Schema,
+    asked: Asked,
+) -> PyResult<(String, String)> {
+    let found = || {
+        let report = publishing::preview(schema.checked(), &rows.data, &asked.request()?)?;
+        Ok((json(&report)?, report.in_words()))
+    };
+    guarded(py, || py.detach(found))
+}
+
+/// Publishes columns; beside them what that gave away, as JSON and in words.
+#[pyfunction]
+pub(crate) fn publish<'py>(
+    py: Python<'py>,
+    rows: &Rows,
+    schema: &Schema,
+    asked: Asked,
+) -> PyResult<(Vec<Column<'py>>, String, String)> {
+    let published = || publishing::publish(schema.checked(), &rows.data, &asked.request()?);
+    let published = guarded(py, || py.detach(published))?;
+    let column = |(name, values): (&str, PublishedValues)| match values {
+        PublishedValues::Numbers(numbers) => {
+            let numbers = numbers.into_iter().map(f64::to_ne_bytes);
+            (name.to_owned(), bytes(py, numbers), None)
+        }
+        PublishedValues::Levels { codes, levels } => {
+            let codes = codes.into_iter().map(u32::to_ne_bytes);
+            (name.to_owned(), bytes(py, codes), Some(levels))
+        }
+    };
+    let columns = published.values().map(column).collect();
+    let told = guarded(py, || json(&published.report))?;
+    Ok((columns, told, published.report.in_words()))
+}
