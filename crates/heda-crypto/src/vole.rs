@@ -1,8 +1,8 @@
 //! Shares of the product of a hidden digit and a column of numbers, modulo a power of two: VOLE
-//! over a domain of 32 digits, as in SoftSpoken (Roy, CRYPTO 2022, section 3) with sums modulo
+//! over a domain of up to 32 digits, as in SoftSpoken (Roy, CRYPTO 2022, section 3) with sums modulo
 //! 2^w in place of a field.
 //!
-//! P, who holds the column x, made a tree with 32 leaves; U holds every leaf but number Δ'. Each
+//! P, who holds the column x, made a tree with a leaf for every digit; U holds every leaf but number Δ'. Each
 //! leaf v is a stream r_v of words, one a row. Both agree on a public turn e and read leaf v as
 //! number v ⊕ e; U's digit is then Δ = Δ' ⊕ e.
 //!
@@ -25,10 +25,8 @@ use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
 use zeroize::{Zeroize, Zeroizing};
 
-/// Bits of a digit.
-pub const DIGIT_BITS: usize = 5;
-/// Leaves of a tree.
-pub const LEAVES: usize = 1 << DIGIT_BITS;
+/// Bits of a digit, at most: each costs words of one bit fewer and twice the streams.
+pub const MOST_DIGIT_BITS: u32 = 5;
 /// Words are at most so wide.
 pub const MOST_BITS: u32 = 32;
 
@@ -36,8 +34,8 @@ pub const MOST_BITS: u32 = 32;
 const BLOCK_BYTES: usize = 1024;
 const CIPHER_BLOCKS: usize = BLOCK_BYTES / 16;
 
-/// The leaves of a tree: 128-bit keys, each for one stream.
-pub type Leaves = Zeroizing<[[u8; 16]; LEAVES]>;
+/// The leaves of a tree, a power of two of them: 128-bit keys, each for one stream.
+pub type Leaves = [u128];
 
 /// A word of a stream: the narrowest integer that holds the width.
 trait Lane: Copy + Default + Zeroize + 'static {
@@ -97,7 +95,7 @@ struct Streams {
 
 impl Streams {
     fn new(leaves: &Leaves) -> Self {
-        let cipher = |leaf: &[u8; 16]| Aes128Enc::new(leaf.into());
+        let cipher = |leaf: &u128| Aes128Enc::new(&leaf.to_le_bytes().into());
         Self {
             ciphers: leaves.iter().map(cipher).collect(),
             counter: 0,
@@ -134,7 +132,7 @@ impl Drop for Streams {
 /// set.
 struct Sums<L: Lane> {
     all: Vec<L>,
-    bits: [Vec<L>; DIGIT_BITS],
+    bits: Vec<Vec<L>>,
 }
 
 impl<L: Lane> Sums<L> {
@@ -143,9 +141,9 @@ impl<L: Lane> Sums<L> {
         let per_block = BLOCK_BYTES / L::BYTES;
         let mut sums = Self {
             all: vec![L::default(); rows],
-            bits: std::array::from_fn(|_| vec![L::default(); rows]),
+            bits: vec![vec![L::default(); rows]; leaves.len().ilog2() as usize],
         };
-        let mut words = Zeroizing::new(vec![L::default(); LEAVES * per_block]);
+        let mut words = Zeroizing::new(vec![L::default(); leaves.len() * per_block]);
         for begin in (0..rows).step_by(per_block) {
             let count = per_block.min(rows - begin);
             for (leaf, words) in words.chunks_exact_mut(per_block).enumerate() {
@@ -160,10 +158,10 @@ impl<L: Lane> Sums<L> {
     /// Adds neighbours bit by bit: before round j, each place that is a multiple of 2^j holds the sum
     /// over the leaves from there to the next such place; every second one has bit j set.
     fn halve(&mut self, words: &mut [L], per_block: usize, rows: std::ops::Range<usize>) {
-        let count = rows.len();
+        let (count, leaves) = (rows.len(), 1 << self.bits.len());
         for (bit, sum) in self.bits.iter_mut().enumerate() {
             let sum = &mut sum[rows.clone()];
-            for even in (0..LEAVES).step_by(2 << bit) {
+            for even in (0..leaves).step_by(2 << bit) {
                 let odd = (even + (1 << bit)) * per_block;
                 let (low, high) = words.split_at_mut(odd);
                 let even = &mut low[even * per_block..][..count];
@@ -304,7 +302,7 @@ impl ChooserColumn<'_> {
             weighted.fill(L::default());
             // From the highest number down, the running sum is added once for each number below:
             // Σ number·r = Σ_{n ≥ 1} Σ_{number ≥ n} r.
-            for number in (0..LEAVES).rev() {
+            for number in (0..self.leaves.len()).rev() {
                 let words = &mut words[..count];
                 streams.read(number ^ usize::from(self.turn), words);
                 add(sum, words);
@@ -331,22 +329,20 @@ mod tests {
     use crate::random::Randomness;
     use rand_core::Rng;
 
-    fn leaves(seed: u64) -> Leaves {
+    fn leaves(seed: u64, bits: u32) -> Vec<u128> {
         let mut rng = Randomness::seeded(seed).fork("leaves", 0).unwrap();
-        let mut leaves = Zeroizing::new([[0; 16]; LEAVES]);
-        leaves.iter_mut().for_each(|leaf| rng.fill_bytes(leaf));
-        leaves
+        let mut word = || u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
+        (0..1 << bits).map(|_| word()).collect()
     }
 
     /// Both shares for a digit, in full and without the missing leaf.
     fn shares(
-        digit: u8,
-        missing: u8,
+        (digit, missing, bits): (u8, u8, u32),
         values: &[u32],
         width: u32,
         shift: u32,
     ) -> (Vec<u32>, Vec<u32>) {
-        let all = leaves(u64::from(width) << 8 | u64::from(missing));
+        let all = leaves(u64::from(width) << 8 | u64::from(missing), bits);
         let column = SenderColumn::new(&all, values.len(), width);
         let mut writer = BitWriter::with_capacity(0);
         column.write_correction(values, &mut writer);
@@ -356,7 +352,7 @@ mod tests {
         let (mut own, mut theirs) = (vec![7; values.len()], vec![0; values.len()]);
         column.add_share(turn, shift, &mut own);
         let mut punctured = all.clone();
-        punctured[usize::from(missing)] = [0xee; 16];
+        punctured[usize::from(missing)] = 0xee;
         let chooser = ChooserColumn {
             leaves: &punctured,
             missing,
@@ -369,22 +365,22 @@ mod tests {
 
     #[test]
     fn shares_add_up_to_the_product_for_every_digit_and_width() {
-        for (width, rows) in [
-            (5, 700),
-            (8, 512),
-            (10, 257),
-            (15, 3),
-            (20, 1),
-            (25, 129),
-            (32, 300),
+        for (bits, width, rows) in [
+            (5, 5, 700),
+            (3, 8, 512),
+            (4, 10, 257),
+            (1, 15, 3),
+            (5, 20, 1),
+            (2, 25, 129),
+            (5, 32, 300),
         ] {
             let modulus = u32::MAX >> (32 - width);
             let mut rng = Randomness::seeded(9).fork("values", 0).unwrap();
             let values: Vec<u32> = (0..rows).map(|_| rng.next_u32() & modulus).collect();
-            for digit in 0..LEAVES as u8 {
-                let missing = (digit * 7 + 3) % 32;
+            for digit in 0..1u8 << bits {
+                let missing = (digit * 7 + 3) % (1 << bits);
                 let shift = 32 - width;
-                let (own, theirs) = shares(digit, missing, &values, width, shift);
+                let (own, theirs) = shares((digit, missing, bits), &values, width, shift);
                 for ((p, u), value) in own.iter().zip(&theirs).zip(&values) {
                     let product = u32::from(digit).wrapping_mul(*value) << shift;
                     assert_eq!(p.wrapping_add(*u), product.wrapping_add(7), "width {width}");
@@ -398,7 +394,7 @@ mod tests {
     #[test]
     fn corrections_look_uniform_for_a_constant_column() {
         let rows = 4096;
-        let column = SenderColumn::new(&leaves(3), rows, 20);
+        let column = SenderColumn::new(&leaves(3, 4), rows, 20);
         let mut writer = BitWriter::with_capacity(0);
         column.write_correction(&vec![0; rows], &mut writer);
         let ones: u32 = writer.finish().iter().map(|b| b.count_ones()).sum();

@@ -290,7 +290,7 @@ impl<'a> Trial<'a> {
 
     fn coordinates(&self) -> (Vec<Window>, Basis) {
         let (windows, scaling) = placed(&self.training);
-        let noise = Resolution::for_columns(self.training.width()).rounding();
+        let noise = resolution(&self.training).rounding();
         (windows, Basis { scaling, noise })
     }
 
@@ -309,8 +309,13 @@ impl<'a> Trial<'a> {
     }
 }
 
+/// How finely a job on these rows is cut.
+fn resolution(rows: &Dataset) -> Resolution {
+    Resolution::for_columns(rows.width()).of_count(rows.rows())
+}
+
 fn one_class(rows: &Dataset, positive: u32, basis: Basis, seed: u64) -> Result<Optimiser, Failure> {
-    let resolution = Resolution::for_columns(rows.width());
+    let resolution = resolution(rows);
     let bits = resolution.value_bits();
     let encoding = Encoding::of_features(rows.features(), bits).map_err(bug)?;
     let values = rows.values().iter();

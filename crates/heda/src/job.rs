@@ -213,7 +213,7 @@ impl Job {
             positives: positives(&parts.schema),
             engine: parts.engine,
             loss: parts.loss(),
-            resolution: parts.resolution,
+            resolution: parts.resolution(),
             settings: parts.settings.clone(),
             holdout_permille: parts.holdout_permille,
             ranking: parts.ranking.clone(),

@@ -60,6 +60,15 @@ pub struct Shape<'a> {
     pub repeats: u32,
 }
 
+impl Shape<'_> {
+    /// Training rows of a batch, about.
+    fn batch_rows(&self) -> usize {
+        let trained = 1000 - self.spec.holdout_permille.min(1000) as usize;
+        let batches = self.spec.settings.method.batches();
+        self.rows.iter().sum::<usize>() * trained / 1000 / batches
+    }
+}
+
 /// Rows that a plan is measured with at most.
 pub fn planned_rows(providers: usize, holdout_permille: u32) -> usize {
     let trained = 1000 - holdout_permille.min(999) as usize;
@@ -303,6 +312,8 @@ fn run(shape: &Shape<'_>, rows: &[usize], iterations: u32) -> Result<(LocalRun, 
             features: names.map(str::to_owned).collect(),
         },
         choice: Choice::Best(shape.iota),
+        // Cut as the whole job will be, also where fewer rows are measured.
+        resolution: shape.spec.resolution.of_count(shape.batch_rows()),
         spending: shape
             .spec
             .spending

@@ -72,13 +72,15 @@ impl ScoreReport {
             },
             columns: data.features()[feature].columns.len(),
         };
+        let columns = data.width();
+        let resolution = Resolution::for_columns(columns);
         let prefix = |iota: usize| {
             let chosen = ranking.order()[..iota].iter();
             let chosen = packed(chosen.map(|&feature| &data.features()[feature]));
             Ok(PrefixLine {
                 iota,
                 columns: chosen.last().map_or(0, |feature| feature.columns.end),
-                gradient_bytes: gradient_bytes(&chosen, data.rows(), Resolution::default())
+                gradient_bytes: gradient_bytes(&chosen, data.rows(), resolution)
                     .map_err(Failure::input)?,
             })
         };

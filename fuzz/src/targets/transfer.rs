@@ -158,14 +158,18 @@ pub(super) fn tree_offers() -> Target {
     let (mut chooser, mut sender) = session();
     let (request, random) = chooser.extend_bits(HEIGHT).expect("few");
     let keys = sender.accept_bits(&request).expect("our own");
-    let (corrections, _) = random.correct(&path_bits(&[5], HEIGHT)).expect("as many");
+    let (corrections, _) = random
+        .correct(&path_bits(&[5], &[HEIGHT]))
+        .expect("as many");
     let tree = Tree::grow(&sender.tree_label(0), 7, HEIGHT);
     let offers = keys.offer_trees(&corrections, &[tree]).expect("our own");
-    let decode = |input: &[u8]| TreeOffers::from_bytes(1, HEIGHT, input);
+    let decode = |input: &[u8]| TreeOffers::from_bytes(HEIGHT, input);
     message(offers.to_bytes(), decode, TreeOffers::to_bytes, |offers| {
         let (mut chooser, _) = session();
         let (_, random) = chooser.extend_bits(HEIGHT).expect("few");
-        let (_, chosen) = random.correct(&path_bits(&[5], HEIGHT)).expect("as many");
-        Verdict::from(chosen.open_trees(&[chooser.tree_label(0)], HEIGHT, &offers))
+        let (_, chosen) = random
+            .correct(&path_bits(&[5], &[HEIGHT]))
+            .expect("as many");
+        Verdict::from(chosen.open_trees(&[chooser.tree_label(0)], &[HEIGHT], &offers))
     })
 }

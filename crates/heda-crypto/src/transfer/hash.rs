@@ -77,6 +77,15 @@ impl Values {
         }
     }
 
+    /// What was hashed.
+    pub(super) fn whole(&self, keys: &mut [u128]) {
+        let pairs = self.hashed.iter().zip(&self.inputs);
+        for (key, (block, input)) in keys.iter_mut().zip(pairs) {
+            let word = |block: &Block| u128::from_le_bytes((*block).into());
+            *key = word(block) ^ word(input);
+        }
+    }
+
     /// All bytes of what was hashed.
     pub(super) fn bytes(&self, out: &mut [u8]) {
         let pairs = self.hashed.iter().zip(&self.inputs);

@@ -107,7 +107,7 @@ impl IndexCorrections {
 }
 
 /// Which bits of a hash are an entry of so many bits.
-fn entry_mask(entry_bits: u32) -> Result<u16, TransferError> {
+pub(super) fn entry_mask(entry_bits: u32) -> Result<u16, TransferError> {
     match entry_bits {
         1..=MAX_ENTRY_BITS => Ok(u16::MAX >> (16 - entry_bits)),
         _ => Err(TransferError::EntryBits(entry_bits)),
@@ -161,6 +161,16 @@ impl RandomIndices {
 }
 
 impl ChosenIndices {
+    /// Step 13, whole: the key at the index of every transfer.
+    pub(super) fn keys(self) -> Zeroizing<Vec<u128>> {
+        let Part {
+            shared: rows,
+            range,
+        } = self.0;
+        let key = |row| rows.hash.one(rows.first + row as u64, rows.words[row]);
+        Zeroizing::new(range.map(key).collect())
+    }
+
     /// Step 13: the pad at the index of every transfer, `entry_bits` long.
     pub fn pads(self, entry_bits: u32) -> Result<Vec<u16>, TransferError> {
         let mask = entry_mask(entry_bits)?;
@@ -182,6 +192,35 @@ impl IndexKeys {
         entry_bits: u32,
         mut each: impl FnMut(usize, &[u16]),
     ) -> Result<(), TransferError> {
+        let mask = entry_mask(entry_bits)?;
+        let mut pads = Zeroizing::new(vec![0; 1 << index_bits.min(8)]);
+        self.hashed(corrections, index_bits, |number, values| {
+            values.low(&mut pads, mask);
+            each(number, &pads);
+        })
+    }
+
+    /// Step 12, whole: in every transfer the keys of entries 0 to 2^`index_bits` − 1.
+    pub(super) fn keys(
+        self,
+        corrections: &IndexCorrections,
+        index_bits: u32,
+        mut each: impl FnMut(usize, &[u128]),
+    ) -> Result<(), TransferError> {
+        let mut keys = Zeroizing::new(vec![0; 1 << index_bits.min(8)]);
+        self.hashed(corrections, index_bits, |number, values| {
+            values.whole(&mut keys);
+            each(number, &keys);
+        })
+    }
+
+    /// The hashes of all entries of every transfer.
+    fn hashed(
+        self,
+        corrections: &IndexCorrections,
+        index_bits: u32,
+        mut each: impl FnMut(usize, &Values),
+    ) -> Result<(), TransferError> {
         let what = "the list of corrections";
         expect_count(what, corrections.values.len(), self.count())?;
         let Part { shared, range } = self.0;
@@ -191,7 +230,6 @@ impl IndexKeys {
             multiples,
         } = shared.as_ref();
         expect_field(what, corrections.field, *field)?;
-        let mask = entry_mask(entry_bits)?;
         let most = field.get() as u32;
         if !(1..=most).contains(&index_bits) {
             return Err(TransferError::IndexBits {
@@ -202,14 +240,12 @@ impl IndexKeys {
         let count = 1 << index_bits;
         let multiples = multiples.rows();
         let mut values = Values::new(count);
-        let mut pads = Zeroizing::new(vec![0; count]);
         for ((number, row), correction) in range.enumerate().zip(&corrections.values) {
             // Entry v has the key of y = v ⊕ correction. The correction is public.
             let (word, correction) = (rows.words[row], usize::from(*correction));
             values.set((0..count).map(|v| word ^ multiples[(v ^ correction) & 0xff]));
             rows.hash.many(rows.first + row as u64, &mut values);
-            values.low(&mut pads, mask);
-            each(number, &pads);
+            each(number, &values);
         }
         Ok(())
     }

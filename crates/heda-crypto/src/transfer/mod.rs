@@ -52,6 +52,7 @@ mod setup;
 mod stream;
 pub(crate) mod transpose;
 mod trees;
+mod wide;
 
 pub use bits::{BitCorrections, BitKeys, BitRequest, ChosenBits, RandomBits};
 pub use extension::{Chooser, Sender};
@@ -60,6 +61,7 @@ pub use ggm::{MAX_TREE_HEIGHT, Punctured, Tree, TreeLabel};
 pub use indices::{ChosenIndices, IndexCorrections, IndexKeys, IndexRequest, RandomIndices};
 pub use setup::{ChooserSetup, SenderSetup, SetupFirst, SetupSecond, SetupThird};
 pub use trees::{TreeOffers, path_bits};
+pub use wide::WideIndex;
 
 /// The most transfers of one request.
 pub const MAX_BATCH: usize = 1 << 22;

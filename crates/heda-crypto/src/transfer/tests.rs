@@ -144,6 +144,54 @@ fn one_of_many_gives_the_pad_at_the_index() {
     }
 }
 
+/// The chosen entry is opened; with the same two keys no entry beside it is.
+#[test]
+fn wide_indices_open_one_entry() {
+    for (field, index_bits, entry_bits, count) in [(8, 10, 8, 70), (6, 9, 16, 40), (4, 4, 3, 9)] {
+        let (mut chooser, mut sender) = session(field, 11);
+        let index = WideIndex::new(FieldBits::new(field).unwrap(), index_bits).unwrap();
+        let transfers = count * index.transfers();
+        let wanted: Vec<u16> = choices(5, 2 * count)
+            .chunks(2)
+            .map(|b| (u16::from(b[0]) << 8 | u16::from(b[1])) >> (16 - index_bits))
+            .collect();
+        let (request, random) = chooser.extend_indices(transfers).unwrap();
+        let keys = sender.accept_indices(&request).unwrap();
+        let (corrections, chosen) = random.correct_wide(index, &wanted).unwrap();
+        let own = chosen.wide_pads(index, &wanted, entry_bits).unwrap();
+        let mut tables = Vec::new();
+        keys.wide_pads(index, &corrections, entry_bits, |row, pads| {
+            assert_eq!(row, tables.len());
+            tables.push(pads.to_vec());
+        })
+        .unwrap();
+        assert_eq!((own.len(), tables.len()), (count, count));
+        let mut same = 0;
+        for ((index, own), table) in wanted.iter().zip(own.iter()).zip(&tables) {
+            assert_eq!(table.len(), 1 << index_bits);
+            assert_eq!(*own, table[usize::from(*index)]);
+            assert!(table.iter().all(|pad| u32::from(*pad) >> entry_bits == 0));
+            same += table.iter().filter(|pad| *pad == own).count() - 1;
+        }
+        let expected = (count << index_bits) >> entry_bits;
+        assert!(same <= 2 * expected + 20, "{same} for {expected}");
+        // Entries that share one of the two keys are not hidden by the same word.
+        if entry_bits == 16 {
+            for table in &tables {
+                let low = index_bits - field;
+                let rows = table.chunks(1 << low);
+                let apart: std::collections::BTreeSet<u16> =
+                    rows.map(|row| row[0] ^ row[1]).collect();
+                assert!(apart.len() > 50, "{} differences", apart.len());
+            }
+        }
+    }
+    let field = FieldBits::new(8).unwrap();
+    for bits in [0, 12] {
+        assert!(WideIndex::new(field, bits).is_err());
+    }
+}
+
 #[test]
 fn pads_look_random() {
     let mut both = session(6, 5);
@@ -172,24 +220,25 @@ fn pads_look_random() {
 #[test]
 fn trees_open_at_the_wanted_index() {
     let mut both = session(6, 7);
-    for (height, trees) in [(5, 28), (1, 3), (8, 2)] {
-        let wanted: Vec<u8> = choices(8, trees)
-            .iter()
-            .map(|b| b >> (8 - height))
-            .collect();
-        let path = path_bits(&wanted, height);
+    for heights in [vec![5; 28], vec![1; 3], vec![8; 2], vec![4, 3, 3, 5, 1]] {
+        let trees = heights.len();
+        let levels = heights.iter().sum();
+        let drawn = choices(8, trees);
+        let cut = drawn.iter().zip(&heights);
+        let wanted: Vec<u8> = cut.map(|(b, height)| b >> (8 - height)).collect();
+        let path = path_bits(&wanted, &heights);
         let (chooser, sender) = &mut both;
         let (request, random) = chooser.extend_bits(path.len()).unwrap();
         let keys = sender.accept_bits(&request).unwrap();
         let (corrections, chosen) = random.correct(&path).unwrap();
         let labels = |n: u64| (chooser.tree_label(n), sender.tree_label(n));
         let (own, theirs): (Vec<_>, Vec<_>) = (0..trees as u64).map(labels).unzip();
-        let grow = |(seed, label): (usize, &TreeLabel)| Tree::grow(label, seed as u128, height);
-        let grown: Vec<Tree> = theirs.iter().enumerate().map(grow).collect();
+        let grow = |(label, &height): (&TreeLabel, &usize)| Tree::grow(label, 7, height);
+        let grown: Vec<Tree> = theirs.iter().zip(&heights).map(grow).collect();
         let offers = keys.offer_trees(&corrections, &grown).unwrap().to_bytes();
-        assert_eq!(offers.len(), TreeOffers::bytes(trees, height));
-        let offers = TreeOffers::from_bytes(trees, height, &offers).unwrap();
-        let opened = chosen.open_trees(&own, height, &offers).unwrap();
+        assert_eq!(offers.len(), TreeOffers::bytes(levels));
+        let offers = TreeOffers::from_bytes(levels, &offers).unwrap();
+        let opened = chosen.open_trees(&own, &heights, &offers).unwrap();
         assert_eq!(opened.len(), trees);
         for ((tree, opened), index) in grown.iter().zip(&opened).zip(&wanted) {
             let leaves = tree.leaves().iter().zip(opened.leaves()).enumerate();

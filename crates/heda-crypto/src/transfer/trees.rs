@@ -12,14 +12,12 @@ use super::ggm::{MAX_TREE_HEIGHT, Punctured, Tree, TreeLabel};
 use super::{TransferError, expect_count, expect_length, read_words};
 use zeroize::Zeroizing;
 
-/// The choices that open trees of this height at these indices: a tree's bits together, highest
+/// The choices that open trees of these heights at these indices: a tree's bits together, highest
 /// first.
-pub fn path_bits(indices: &[u8], height: usize) -> Zeroizing<Vec<bool>> {
-    let path = |index: &u8| {
-        let index = *index;
-        (0..height).rev().map(move |bit| index >> bit & 1 == 1)
-    };
-    Zeroizing::new(indices.iter().flat_map(path).collect())
+pub fn path_bits(indices: &[u8], heights: &[usize]) -> Zeroizing<Vec<bool>> {
+    let path =
+        |(&index, &height): (&u8, &usize)| (0..height).rev().map(move |bit| index >> bit & 1 == 1);
+    Zeroizing::new(indices.iter().zip(heights).flat_map(path).collect())
 }
 
 /// The masked sums of many trees.
@@ -27,9 +25,9 @@ pub fn path_bits(indices: &[u8], height: usize) -> Zeroizing<Vec<bool>> {
 pub struct TreeOffers(Vec<[u128; 2]>);
 
 impl TreeOffers {
-    /// Bytes of the message for so many trees.
-    pub fn bytes(trees: usize, height: usize) -> usize {
-        trees * height * 32
+    /// Bytes of the message for trees that have so many levels together.
+    pub fn bytes(levels: usize) -> usize {
+        levels * 32
     }
 
     /// The message as it is sent.
@@ -39,8 +37,8 @@ impl TreeOffers {
     }
 
     /// The message as it arrived.
-    pub fn from_bytes(trees: usize, height: usize, bytes: &[u8]) -> Result<Self, TransferError> {
-        expect_length("the trees' sums", bytes, Self::bytes(trees, height))?;
+    pub fn from_bytes(levels: usize, bytes: &[u8]) -> Result<Self, TransferError> {
+        expect_length("the trees' sums", bytes, Self::bytes(levels))?;
         let words: Vec<u128> = read_words(bytes).collect();
         Ok(Self(
             words
@@ -71,17 +69,19 @@ impl BitKeys {
 }
 
 impl ChosenBits {
-    /// Step 15: opens trees of this height; the choices were made by [`path_bits`].
+    /// Step 15: opens trees of these heights; the choices were made by [`path_bits`].
     pub fn open_trees(
         self,
         labels: &[TreeLabel],
-        height: usize,
+        heights: &[usize],
         offers: &TreeOffers,
     ) -> Result<Vec<Punctured>, TransferError> {
-        if !(1..=MAX_TREE_HEIGHT).contains(&height) {
+        let wrong = |height: &&usize| !(1..=MAX_TREE_HEIGHT).contains(*height);
+        if let Some(&height) = heights.iter().find(wrong) {
             return Err(TransferError::TreeHeight(height));
         }
-        expect_count("the list of labels", labels.len() * height, self.count())?;
+        expect_count("the list of labels", labels.len(), heights.len())?;
+        expect_count("the trees' levels", heights.iter().sum(), self.count())?;
         expect_count("the trees' sums", offers.0.len(), self.count())?;
         let wanted = self.wanted();
         let mut sums = Zeroizing::new(vec![0; self.count()]);
@@ -91,11 +91,14 @@ impl ChosenBits {
             let offer = zero ^ (zero ^ one) & mask;
             sums[number] = offer ^ read_words(pad).next().unwrap_or_default();
         })?;
-        let parts = sums.chunks_exact(height).zip(wanted.chunks_exact(height));
-        let open = |(label, (sums, path)): (&TreeLabel, (&[u128], &[u8]))| {
-            let index = path.iter().fold(0, |index, bit| index << 1 | bit);
-            Punctured::open(label, index, sums)
+        let mut begin = 0;
+        let open = |(label, &height): (&TreeLabel, &usize)| {
+            let levels = begin..begin + height;
+            begin += height;
+            let path = wanted[levels.clone()].iter();
+            let index = path.fold(0, |index, bit| index << 1 | bit);
+            Punctured::open(label, index, &sums[levels])
         };
-        Ok(labels.iter().zip(parts).map(open).collect())
+        Ok(labels.iter().zip(heights).map(open).collect())
     }
 }

@@ -3,11 +3,19 @@
 use crate::target;
 use serde::{Deserialize, Serialize};
 
-/// Bits of a digit of a weight: the data user chooses one of 32 leaves.
-pub(super) const DIGIT_BITS: u32 = 5;
+/// Weights have a multiple of so many bits.
+const DIGIT_BITS: u32 = 5;
 
 /// More columns than these make scores that need a larger bound.
 const MANY_COLUMNS: usize = 40;
+
+/// Batches with fewer rows than 2^this are cut more finely than usual: there rounding does not
+/// average out, and bytes are few.
+const FEW_ROW_BITS: u32 = 12;
+/// Batches with more rows than 2^this are cut more coarsely.
+const MANY_ROW_BITS: u32 = 13;
+/// Bits of a table index where rows are few, usual and many.
+const INDEX_BITS: [u32; 3] = [10, 8, 7];
 
 /// How finely values, weights, scores and derivatives are cut. Public, fixed before the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,6 +26,28 @@ pub struct Resolution {
     index_bits: u32,
     code_bits: u32,
     bound_bits: u32,
+    /// What `index_bits` and `code_bits` become with the rows of a batch; themselves if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by_rows: Option<ByRows>,
+}
+
+/// What a job learns that is cut by the number of its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ByRows {
+    Classes,
+    Number,
+}
+
+impl ByRows {
+    /// Bits of a derivative where rows are few, usual and many. A number's derivative lies on both
+    /// sides of nought and reaches further.
+    const fn code_bits(self) -> [u32; 3] {
+        match self {
+            Self::Classes => [8, 6, 3],
+            Self::Number => [10, 8, 7],
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -28,6 +58,8 @@ struct Unchecked {
     index_bits: u32,
     code_bits: u32,
     bound_bits: u32,
+    #[serde(default)]
+    by_rows: Option<ByRows>,
 }
 
 /// A number outside what the engine is built for.
@@ -46,20 +78,22 @@ impl TryFrom<Unchecked> for Resolution {
     type Error = ResolutionError;
 
     fn try_from(raw: Unchecked) -> Result<Self, ResolutionError> {
-        Self::new(
+        let fixed = Self::new(
             raw.value_bits,
             raw.digits,
             raw.index_bits,
             raw.code_bits,
             raw.bound_bits,
-        )
+        )?;
+        let by_rows = raw.by_rows;
+        Ok(Self { by_rows, ..fixed })
     }
 }
 
 impl Default for Resolution {
-    /// For jobs without noise and few columns.
+    /// For jobs without noise, few columns and neither few nor many rows.
     fn default() -> Self {
-        Self::for_columns(0)
+        Self::for_columns(0).whatever_rows()
     }
 }
 
@@ -72,10 +106,12 @@ impl Resolution {
         index_bits: 6,
         code_bits: 1,
         bound_bits: 5,
+        by_rows: None,
     };
 
     /// For jobs without noise on so many columns: weights of 15 bits, 256 nodes, derivatives of six
-    /// bits, scores within ±64 or, with many columns, ±128. A model whose scores could be larger is
+    /// bits, scores within ±64 or, with many columns, ±128; nodes and derivatives follow from the
+    /// number of rows. A model whose scores could be larger is
     /// shrunk ([`Weights`](super::Weights)), a larger bound makes the nodes coarser.
     /// `docs/resident.md` says what each costs, `docs/defaults.md` what it is worth.
     pub const fn for_columns(columns: usize) -> Self {
@@ -85,6 +121,7 @@ impl Resolution {
             index_bits: 8,
             code_bits: 6,
             bound_bits: if columns <= MANY_COLUMNS { 6 } else { 7 },
+            by_rows: Some(ByRows::Classes),
         }
     }
 
@@ -96,6 +133,7 @@ impl Resolution {
         Self {
             code_bits: 8,
             bound_bits: usual.bound_bits - 2,
+            by_rows: Some(ByRows::Number),
             ..usual
         }
     }
@@ -112,7 +150,7 @@ impl Resolution {
         let rules = [
             ("value_bits", value_bits, 7..=10, "7 to 10"),
             ("digits", digits, 1..=4, "1 to 4"),
-            ("index_bits", index_bits, 4..=8, "4 to 8"),
+            ("index_bits", index_bits, 4..=10, "4 to 10"),
             ("code_bits", code_bits, 1..=16, "1 to 16"),
             ("bound_bits", bound_bits, 1..=8, "1 to 8"),
         ];
@@ -127,7 +165,40 @@ impl Resolution {
             index_bits,
             code_bits,
             bound_bits,
+            by_rows: None,
         })
+    }
+
+    /// The same for any number of rows.
+    pub fn whatever_rows(self) -> Self {
+        Self {
+            by_rows: None,
+            ..self
+        }
+    }
+
+    /// What it is for batches of so many rows.
+    pub fn of_count(self, rows: usize) -> Self {
+        self.of_rows(usize::BITS - rows.leading_zeros())
+    }
+
+    /// What it is for batches of fewer than 2^`row_bits` rows of all providers, a number that all
+    /// parties know. Rounding moves a sum by the root of the number of rows, and every bit costs
+    /// for each row; `docs/resident.md` has the figures.
+    pub fn of_rows(self, row_bits: u32) -> Self {
+        let Some(by_rows) = self.by_rows else {
+            return self;
+        };
+        let which = match row_bits {
+            few if few <= FEW_ROW_BITS => 0,
+            many if many > MANY_ROW_BITS => 2,
+            _ => 1,
+        };
+        Self {
+            index_bits: INDEX_BITS[which],
+            code_bits: by_rows.code_bits()[which],
+            ..self.whatever_rows()
+        }
     }
 
     /// f_x: fraction bits of a value.
@@ -135,9 +206,9 @@ impl Resolution {
         self.value_bits
     }
 
-    /// Digits of a weight.
-    pub fn digits(self) -> u32 {
-        self.digits
+    /// Bits of a weight: five for each digit.
+    pub fn weight_bits(self) -> u32 {
+        DIGIT_BITS * self.digits
     }
 
     /// k: bits of a table index.
@@ -162,7 +233,7 @@ impl Resolution {
 
     /// w: bits of a score. The range ±Z fills them.
     pub fn score_bits(self) -> u32 {
-        DIGIT_BITS * self.digits + self.value_bits
+        self.weight_bits() + self.value_bits
     }
 
     /// The real score that the integer 1 stands for.
@@ -193,9 +264,9 @@ impl Resolution {
         self.node_step() / 12f64.sqrt() + code / 2.0
     }
 
-    /// What is added to a weight so that its digits are not negative: sixteen in each.
-    pub fn digit_offset(self) -> i64 {
-        (0..self.digits).map(|g| 16i64 << (DIGIT_BITS * g)).sum()
+    /// What is added to a weight so that it is not negative: half of what its bits hold.
+    pub fn weight_offset(self) -> i64 {
+        1i64 << (self.weight_bits() - 1)
     }
 
     /// Reduces a score modulo 2^w.
@@ -228,9 +299,28 @@ mod tests {
     }
 
     #[test]
+    fn fewer_rows_are_cut_more_finely() {
+        let usual = Resolution::for_columns(9);
+        let cut = |row_bits: u32| {
+            let cut = usual.of_rows(row_bits);
+            assert_eq!(cut.of_rows(30), cut);
+            (cut.index_bits(), cut.code_bits())
+        };
+        let found = [10, 12, 13, 14, 20].map(cut);
+        assert_eq!(found, [(10, 8), (10, 8), (8, 6), (7, 3), (7, 3)]);
+        assert_eq!(usual.of_rows(13), Resolution::default());
+        let fixed = resolution(2);
+        assert_eq!(fixed.of_rows(5), fixed);
+        for kept in [usual, Resolution::for_numbers(50)] {
+            let text = serde_json::to_string(&kept).unwrap();
+            assert_eq!(serde_json::from_str::<Resolution>(&text).unwrap(), kept);
+        }
+    }
+
+    #[test]
     fn other_numbers_are_refused_from_files_too() {
         assert!(Resolution::new(10, 5, 6, 1, 4).is_err());
-        assert!(Resolution::new(10, 2, 9, 1, 4).is_err());
+        assert!(Resolution::new(10, 2, 11, 1, 4).is_err());
         let text = serde_json::to_string(&resolution(3)).unwrap();
         assert_eq!(
             serde_json::from_str::<Resolution>(&text).unwrap(),

@@ -1,7 +1,7 @@
 //! Step 1: coefficients on their grid, such that no score leaves ±Z.
 
 use super::encoding::Encoding;
-use super::resolution::{DIGIT_BITS, Resolution};
+use super::resolution::Resolution;
 
 /// Coefficients on the grid. The data user's secret, like the coefficients.
 #[derive(Clone, PartialEq)]
@@ -80,16 +80,15 @@ impl Weights {
         let constant = i128::from(self.constant);
         let reach = (low + constant).abs().max((high + constant).abs()) as f64;
         let largest = self.columns.iter().map(|w| w.unsigned_abs()).max();
-        let digits_end = (1i64 << (DIGIT_BITS * resolution.digits())) - 1;
-        let most = digits_end - resolution.digit_offset();
+        let most = resolution.weight_offset() - 1;
         let by_score = reach / resolution.score_limit() as f64;
         by_score.max(largest.unwrap_or(0) as f64 / most as f64)
     }
 
-    /// The digits of a column's weight, lowest first, each from 0 to 31.
-    pub fn digits(&self, column: usize, resolution: Resolution) -> impl Iterator<Item = u8> {
-        let lifted = self.columns[column] + resolution.digit_offset();
-        (0..resolution.digits()).map(move |g| (lifted >> (DIGIT_BITS * g)) as u8 & 31)
+    /// A column's weight, lifted by the offset so that it is not negative: its digits are bits of
+    /// this.
+    pub fn lifted(&self, column: usize, resolution: Resolution) -> u32 {
+        (self.columns[column] + resolution.weight_offset()) as u32
     }
 
     /// Step 2 in clear: z_int of a row on the grid, modulo 2^w.
@@ -126,18 +125,16 @@ mod tests {
     }
 
     #[test]
-    fn digits_add_up_to_the_weight_and_weights_stay_near_beta() {
+    fn lifted_weights_fit_their_bits_and_weights_stay_near_beta() {
         for digits in 2..=4 {
             let resolution = resolution(digits);
             let beta = [0.7, -3.2, 5.0, 0.031, -7.9, 1.0];
             let weights = Weights::new(&beta, &encoding(), resolution).unwrap();
             assert_eq!(weights.shrunk, 1.0);
             for (column, &weight) in weights.columns.iter().enumerate() {
-                let places = weights.digits(column, resolution).enumerate();
-                let sum: i64 = places
-                    .map(|(g, digit)| (i64::from(digit) - 16) << (5 * g))
-                    .sum();
-                assert_eq!(sum, weight);
+                let lifted = weights.lifted(column, resolution);
+                assert!(lifted < 1 << resolution.weight_bits());
+                assert_eq!(i64::from(lifted) - resolution.weight_offset(), weight);
             }
             for (used, wanted) in weights.coefficients(resolution).iter().zip(beta) {
                 assert!((used - wanted).abs() <= resolution.weight_unit() / 2.0);

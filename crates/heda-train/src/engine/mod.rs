@@ -17,7 +17,7 @@ pub(crate) use columns::Columns;
 pub use resident::{StepCost, gradient_bytes, profile};
 pub(crate) use seam::{
     GradientAsk, GradientQuestion, Implementation, Joined, Limits, Part, ProviderEngine,
-    ProviderRows, Terms, UserEngine,
+    ProviderRows, Terms, UserEngine, row_bits,
 };
 
 use serde::{Deserialize, Serialize};

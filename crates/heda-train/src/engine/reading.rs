@@ -44,35 +44,31 @@ impl Reading {
 /// The tables of a job's models, one at a time.
 pub(crate) struct Tables {
     loss: LossKind,
-    resolution: Resolution,
     reading: Reading,
-    made: Option<(u32, Arc<CodeTable>)>,
+    made: Option<(u32, Resolution, Arc<CodeTable>)>,
 }
 
 impl Tables {
     pub(crate) fn new(proposal: &Proposal, reading: &Reading) -> Self {
         Self {
             loss: proposal.loss,
-            resolution: proposal.resolution,
             reading: reading.clone(),
             made: None,
         }
     }
 
     /// The table of a model, an index into the proposal's classes.
-    pub(crate) fn of(&mut self, model: u32) -> Arc<CodeTable> {
-        if let Some((of, table)) = &self.made
-            && *of == model
+    pub(crate) fn of(&mut self, model: u32, resolution: Resolution) -> Arc<CodeTable> {
+        if let Some((of, cut, table)) = &self.made
+            && (*of, *cut) == (model, resolution)
         {
             return Arc::clone(table);
         }
         let table = Arc::new(match &self.reading {
-            Reading::Classes(weighing) => {
-                weighing.table(model as usize, self.loss, self.resolution)
-            }
-            Reading::Number(_) => CodeTable::of_numbers(self.resolution),
+            Reading::Classes(weighing) => weighing.table(model as usize, self.loss, resolution),
+            Reading::Number(_) => CodeTable::of_numbers(resolution),
         });
-        self.made = Some((model, Arc::clone(&table)));
+        self.made = Some((model, resolution, Arc::clone(&table)));
         table
     }
 }

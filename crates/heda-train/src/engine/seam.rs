@@ -48,6 +48,12 @@ impl Terms<'_> {
     }
 }
 
+/// All providers together have fewer than 2^this rows in a batch, whichever of so many it is.
+pub(crate) fn row_bits(batches: usize, rows: impl Iterator<Item = usize>) -> u32 {
+    let most: usize = rows.map(|rows| rows.div_ceil(batches.max(1))).sum();
+    usize::BITS - most.leading_zeros()
+}
+
 /// How many rows one provider brings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Part {

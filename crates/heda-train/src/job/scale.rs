@@ -4,7 +4,7 @@
 use super::spec::{Checkpoint, JobSpec};
 use super::user::Running;
 use crate::engine::reading::Reading;
-use crate::engine::{Columns, Joined, Terms};
+use crate::engine::{Columns, Joined, Terms, row_bits};
 use crate::error::{BadJob, JobError};
 use crate::message::{Message, Sums};
 use crate::moments::{self, Moments, MomentsError, OfLabels, Scale};
@@ -63,12 +63,13 @@ impl Scaled {
             let rows = rows.flat_map(|party| party.open.chunks_exact(columns.open.len()));
             centres[column] = measured(rows.map(|row| f64::from(row[place]) / one));
         }
+        let rows = joined.iter().map(|party| party.part.rows);
+        let row_bits = row_bits(spec.settings.method.batches(), rows);
+        let resolution = spec.resolution.of_rows(row_bits);
+        let usual = spec.engine.implementation()?.rounding(resolution);
         Ok(Basis {
             scaling: Scaling::new(centres),
-            noise: self.reading.rounding(
-                spec.resolution,
-                spec.engine.implementation()?.rounding(spec.resolution),
-            ),
+            noise: self.reading.rounding(resolution, usual),
         })
     }
 }

@@ -2,12 +2,24 @@
 
 use super::{Encrypted, JobFault, Parts};
 use heda_learn::loss::LossKind;
+use heda_learn::resident::Resolution;
 use heda_train::proposal::{ClassWeight, Engine, Ranking};
 
 impl Parts {
     pub(super) fn loss(&self) -> LossKind {
         let number = self.schema.label().number().map(|_| LossKind::Ridge);
         self.loss.or(number).unwrap_or_default()
+    }
+
+    /// How finely the job is cut. By the number of rows where derivatives are small numbers: those of a
+    /// hinge, of least squares on a class or of weighed rows reach so far that fewer bits would not do.
+    pub(super) fn resolution(&self) -> Resolution {
+        let number = self.schema.label().number().is_some();
+        let small = self.loss() == LossKind::Logistic && self.class_weight.is_none();
+        match number || small {
+            true => self.resolution,
+            false => self.resolution.whatever_rows(),
+        }
     }
 
     /// What goes with a numeric label. Features cannot be scored by it, so where all are encrypted,

@@ -15,7 +15,7 @@ use super::{
     AHEAD_BLOCKS, count_noise, count_shape, encoding, evaluate, next_batch, tag, training_shape,
 };
 use crate::engine::reading::{Reading, Tables};
-use crate::engine::{GradientAsk, Impossible, Joined, Part, Terms, UserEngine};
+use crate::engine::{GradientAsk, Impossible, Joined, Part, Terms, UserEngine, row_bits};
 use crate::error::{Defect, JobError};
 use crate::errors::ErrorSum;
 use crate::histogram::Histogram;
@@ -123,7 +123,10 @@ impl ResidentUser {
         randomness: &Randomness,
     ) -> Result<Self, JobError> {
         let encoding = encoding(terms).map_err(Impossible::job)?;
+        let rows = parties.iter().map(|party| party.part.rows);
+        let row_bits = row_bits(terms.batches(), rows);
         let shape = training_shape(terms, &encoding).map_err(Impossible::job)?;
+        let shape = shape.of_rows(row_bits);
         let count_shape = count_shape(terms, &encoding).map_err(Impossible::job)?;
         let sessions = ask_all(&mut parties, |party| {
             let contexts = super::contexts(terms);
@@ -366,11 +369,7 @@ impl UserEngine for ResidentUser {
     fn gradient(&mut self, ask: GradientAsk<'_>) -> Result<Gradient, JobError> {
         let parts = self.remotes.iter().map(|remote| remote.part.rows);
         let rows: usize = parts.map(|rows| ask.batch.share(rows).len()).sum();
-        let row_bits = usize::BITS - rows.leading_zeros();
-        let shape = Shape {
-            row_bits,
-            ..self.shape.clone()
-        };
+        let shape = self.shape.clone();
         let mut beta = Zeroizing::new(ask.beta.to_vec());
         if self.private {
             beta.insert(0, 0.0);
@@ -382,7 +381,7 @@ impl UserEngine for ResidentUser {
             iteration: ask.iteration,
             class: ask.class,
             batch: ask.batch.index() as u32,
-            row_bits,
+            row_bits: shape.row_bits,
         };
         let round = Round {
             shape: &shape,
@@ -396,7 +395,7 @@ impl UserEngine for ResidentUser {
         let parts = ask_all(&mut self.remotes, |remote| remote.gradient(&round))?;
         let sums = whole_sums(&shape, &parts).into_iter();
         let columns = sums.zip(self.encoding.payload());
-        let unit = self.tables.of(ask.class).unit();
+        let unit = self.tables.of(ask.class, shape.resolution).unit();
         Ok(Gradient {
             sum: columns
                 .map(|(sum, column)| sum as f64 * unit * column.unit)

@@ -18,7 +18,9 @@ pub(super) const ROWS: usize = 600;
 pub(super) const ALL: [usize; 6] = [0, 1, 2, 3, 4, 5];
 
 pub(super) fn resolution(code_bits: u32) -> Resolution {
-    Resolution::new(10, 2, 6, code_bits, 4).unwrap()
+    // Places of more than eight bits are read by two transfers.
+    let index_bits = if code_bits == 1 { 6 } else { 9 };
+    Resolution::new(10, 2, index_bits, code_bits, 4).unwrap()
 }
 
 /// Rows that are all alike.
@@ -149,7 +151,7 @@ fn what_the_provider_sees_is_uniform() {
             let (user, provider, _) = begun(&mut pair, batch, seed);
             let known = Zeroizing::new(vec![weights.constant as u32; ROWS]);
             let (question, user) = user.ask(&shape, &weights, known).unwrap();
-            let [first, _] = shape.question_bytes(ROWS);
+            let [first, _] = shape.question_bytes(ROWS).unwrap();
             turns.extend(&question[..first - 1]);
             indices.extend(&question[first..]);
             let mut rng = Randomness::seeded(seed).fork("coins", 0).unwrap();
@@ -170,7 +172,7 @@ pub(super) enum Places {
     Honest,
     /// Any.
     Any,
-    /// So many nodes away from the score's, row by row.
+    /// So many 64ths of the table away from the score's, row by row.
     Moved(fn(usize) -> u8),
 }
 
@@ -200,20 +202,26 @@ pub(super) fn ask(
     weights: &Weights,
     how: Places,
 ) -> (Vec<u8>, UserAsked) {
-    let rows = ready.indices.count();
-    let nodes = 1 << shape.resolution.index_bits();
+    let index = shape.index().unwrap();
+    let rows = ready.indices.count() / index.transfers();
+    let nodes = 1u16 << shape.resolution.index_bits();
     let known = Zeroizing::new(vec![weights.constant as u32; rows]);
     let (mut message, shares) = ready.columns.shares(shape, weights, known);
-    let own = |share: &u32| shape.resolution.top_bits(*share) as u8;
-    let places: Zeroizing<Vec<u8>> = Zeroizing::new(match how {
+    let own = |share: &u32| shape.resolution.top_bits(*share) as u16;
+    let places: Zeroizing<Vec<u16>> = Zeroizing::new(match how {
         Places::Honest => shares.iter().map(own).collect(),
-        Places::Any => random_bytes(rows, nodes, 5).to_vec(),
+        Places::Any => {
+            let pairs = random_bytes(2 * rows, u8::MAX, 5);
+            let place = |pair: &[u8]| u16::from_le_bytes([pair[0], pair[1]]) % nodes;
+            pairs.chunks_exact(2).map(place).collect()
+        }
         Places::Moved(by) => {
-            let moved = |(row, share)| own(share).wrapping_add(by(row)) % nodes;
+            let part = |row| u16::from(by(row)) * (nodes / 64);
+            let moved = |(row, share)| own(share).wrapping_add(part(row)) % nodes;
             shares.iter().enumerate().map(moved).collect()
         }
     });
-    let (corrections, indices) = ready.indices.correct(&places).unwrap();
+    let (corrections, indices) = ready.indices.correct_wide(index, &places).unwrap();
     message.extend(corrections.to_bytes());
     let payload = ready.payload;
     (
@@ -234,7 +242,9 @@ pub(super) fn choose(
     how: Bits,
 ) -> (Vec<u8>, UserChosen) {
     let (k, b) = (shape.resolution.index_bits(), shape.resolution.code_bits());
-    let read = symbols::read(message, k, b, &asked.places, asked.indices).unwrap();
+    let index = shape.index().unwrap();
+    let pads = asked.indices.wide_pads(index, &asked.places, b).unwrap();
+    let read = symbols::read(message, k, b, &asked.places, &pads);
     let random = random_bytes(read.len(), 1 << b, 6);
     let chosen = |(read, random): (&u16, &u8)| match how {
         Bits::Honest => *read,
@@ -408,7 +418,7 @@ fn garbage_of_a_provider_draws_no_reaction() {
         let (question, user) = user.ask(&shape, &weights, known).unwrap();
         assert_eq!(
             question.len(),
-            shape.question_bytes(rows).iter().sum::<usize>()
+            shape.question_bytes(rows).unwrap().iter().sum::<usize>()
         );
         let symbols = noise(shape.symbol_bytes(rows), seed + 100);
         let (choices, user) = user.choose(&shape, &symbols).unwrap();

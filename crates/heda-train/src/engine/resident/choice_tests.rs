@@ -111,7 +111,7 @@ fn what_the_data_user_reads_of_held_out_rows_is_uniform() {
 
 const WIDTH: usize = 2;
 const PRIVATE_ROWS: usize = 6;
-const RUNS: usize = 400;
+const RUNS: usize = 800;
 
 /// A session of both parties in which a private gradient is asked for again and again.
 struct Private {

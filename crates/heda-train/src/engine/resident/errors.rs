@@ -91,7 +91,7 @@ impl ResidentProvider {
             .ready(shape, batch, &ahead, numbers, &mut rng)?;
         channel.send(tag::COLUMNS, &columns)?;
         // N2
-        let question = shape.question_bytes(rows).iter().sum();
+        let question = shape.question_bytes(rows)?.iter().sum();
         let question = channel.receive(tag::QUESTION, question)?;
         let (symbols, answered) = ready.answer(shape, &table, batch, &question, &mut rng)?;
         channel.send(tag::SYMBOLS, &symbols)?;

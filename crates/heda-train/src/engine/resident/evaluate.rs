@@ -105,7 +105,7 @@ impl ProviderReady {
         rng: &mut impl Rng,
     ) -> Result<(Vec<u8>, ProviderBorrowed), StepError> {
         let rows = batch.count();
-        let [turns, indices] = parts("the question", question, shape.question_bytes(rows))?;
+        let [turns, indices] = parts("the question", question, shape.question_bytes(rows)?)?;
         let corrections = IndexCorrections::from_bytes(shape.field, rows, indices)?;
         let masks = self.columns.masks(shape, batch, turns)?;
         let hides = hides(rows, 1, rng);
@@ -263,7 +263,8 @@ impl UserBorrowing {
     ) -> Result<(Vec<u8>, UserLaning), StepError> {
         let expected = Lengths::new(shape, self.shares.len()).borrows;
         let message = exactly("the borrows", message, expected)?;
-        let borrows = symbols::read(message, SECOND_BITS, 1, &self.places, self.chosen)?;
+        let pads = Zeroizing::new(self.chosen.pads(1)?);
+        let borrows = symbols::read(message, SECOND_BITS, 1, &self.places, &pads);
         let place = |(share, borrow): (&u32, &u16)| {
             first_digit(shape.resolution, *share) << 1 | *borrow as u8
         };
@@ -288,7 +289,8 @@ impl UserLaning {
     ) -> Result<(Vec<u8>, UserCounting), StepError> {
         let expected = Lengths::new(shape, self.places.len()).lanes;
         let message = exactly("the lanes", message, expected)?;
-        let lanes = symbols::read(message, INDEX_BITS, LANE_BITS, &self.places, self.chosen)?;
+        let pads = Zeroizing::new(self.chosen.pads(LANE_BITS)?);
+        let lanes = symbols::read(message, INDEX_BITS, LANE_BITS, &self.places, &pads);
         let bits = lanes
             .iter()
             .flat_map(|lane| (0..LANE_BITS).map(move |level| lane >> level & 1 == 1));

@@ -469,8 +469,9 @@ fn a_gradient_takes_no_more_bytes_than_the_documents_say() {
     // (coding, resolution, what the documents say, the goal)
     for (coding, resolution, told, most) in [
         (Coding::Paper, one_bit, 139, 170),
-        (Coding::Natural, one_bit, 488, 800),
+        (Coding::Natural, one_bit, 536, 800),
         (Coding::Paper, Resolution::default(), 651, 1738),
+        (Coding::Paper, Resolution::for_columns(14), 330, 1738),
     ] {
         let found = each(coding, resolution);
         // With three providers sums have a bit or two more than with one.

@@ -83,6 +83,8 @@ pub(crate) struct Resident;
 
 /// The least field of the transfers of the training: smaller ones send more bytes for each transfer.
 const LEAST_FIELD_BITS: u32 = 6;
+/// The largest.
+const MOST_FIELD_BITS: u32 = 8;
 /// Weights of twenty bits for the evaluation.
 const COUNT_DIGITS: u32 = 4;
 /// Places of the evaluation's tables.
@@ -196,9 +198,15 @@ fn encoding(terms: &Terms<'_>) -> Result<Encoding, EncodingError> {
         .with_payload(vec![payload; width])
 }
 
-/// The field of the training's transfers: indices must fit.
+/// Bits of a number of rows.
+fn bits_of(rows: usize) -> u32 {
+    super::row_bits(1, std::iter::once(rows))
+}
+
+/// The field of the training's transfers: indices must fit, or be divided among two transfers.
 fn training_field(resolution: Resolution) -> Result<FieldBits, TransferError> {
-    FieldBits::new(resolution.index_bits().max(LEAST_FIELD_BITS))
+    let bits = resolution.index_bits();
+    FieldBits::new(bits.clamp(LEAST_FIELD_BITS, MOST_FIELD_BITS))
 }
 
 /// What both sides know for gradients.
@@ -330,17 +338,15 @@ pub fn gradient_bytes(
     let encoding = encoding.map_err(Impossible::job)?;
     let hidden = (0..encoding.width()).collect();
     let field = training_field(resolution).map_err(Impossible::job)?;
-    let shape = Shape {
-        row_bits: usize::BITS - rows.leading_zeros(),
-        ..Shape::new(&encoding, resolution, hidden, field)
-    };
+    let shape = Shape::new(&encoding, resolution, hidden, field).of_rows(bits_of(rows));
     let mut bytes = shape.sum_bytes();
     for block in shape::blocks(0..rows) {
         let rows = block.len();
         let ahead = shape.ahead_bytes(rows).map_err(Impossible::job)?;
+        let question = shape.question_bytes(rows).map_err(Impossible::job)?;
         bytes += ahead.iter().sum::<usize>()
             + shape.column_bytes(rows).iter().sum::<usize>()
-            + shape.question_bytes(rows).iter().sum::<usize>()
+            + question.iter().sum::<usize>()
             + shape.symbol_bytes(rows)
             + shape.choice_bytes(rows)
             + shape.payload_bytes(rows);
@@ -377,10 +383,7 @@ fn check(terms: &Terms<'_>, part: Part) -> Result<(), Unable> {
     }
     let encoding = encoding(terms)?;
     // As many rows as there may be: the widest sums.
-    let shape = Shape {
-        row_bits: usize::BITS - ROW_LIMIT.leading_zeros(),
-        ..training_shape(terms, &encoding)?
-    };
+    let shape = training_shape(terms, &encoding)?.of_rows(bits_of(ROW_LIMIT));
     match shape.sum_bits().into_iter().max() {
         Some(bits) if bits > MOST_BITS => Err(Unable::Sums { bits }),
         _ => Ok(()),

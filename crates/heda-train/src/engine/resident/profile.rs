@@ -4,7 +4,7 @@ use super::provider::{ProviderSession, ProviderSum};
 use super::rows::Rows;
 use super::shape::{BLOCK_ROWS, Shape, TreeNumbers};
 use super::user::{UserSession, UserSum};
-use super::{StepError, training_field};
+use super::{StepError, bits_of, training_field};
 use crate::engine::Impossible;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, SenderSetup};
@@ -43,10 +43,7 @@ pub fn profile(
     let encoding = encoding.map_err(Impossible::job)?;
     let field = training_field(resolution).map_err(Impossible::job)?;
     let hidden = (0..encoding.width()).collect();
-    let shape = Shape {
-        row_bits: usize::BITS - rows.leading_zeros(),
-        ..Shape::new(&encoding, resolution, hidden, field)
-    };
+    let shape = Shape::new(&encoding, resolution, hidden, field).of_rows(bits_of(rows));
     let own = random_rows(features, &encoding, rows.min(BLOCK_ROWS), randomness);
     let own = own.map_err(Impossible::job)?;
     let rng = randomness.fork("profile", 0).map_err(Impossible::job)?;

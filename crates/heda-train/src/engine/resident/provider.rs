@@ -9,7 +9,6 @@ use super::{StepError, exactly, parts, payload, symbols};
 use heda_crypto::transfer::{
     BitCorrections, BitKeys, BitRequest, IndexCorrections, IndexKeys, IndexRequest, Sender, Tree,
 };
-use heda_crypto::vole::DIGIT_BITS;
 use heda_learn::resident::CodeTable;
 use rand_core::{CryptoRng, Rng};
 use zeroize::Zeroizing;
@@ -63,17 +62,18 @@ impl ProviderSession {
         let [bits, indices, choices] = parts("the request", ahead, shape.ahead_bytes(rows)?)?;
         let (tree_bits, payload_bits) = shape.bit_transfers(rows);
         let bits = BitRequest::from_bytes(field, tree_bits + payload_bits, bits)?;
-        let indices = IndexRequest::from_bytes(field, rows * shape.tables, indices)?;
+        let indices = IndexRequest::from_bytes(field, shape.index_transfers(rows)?, indices)?;
         let choices = BitCorrections::from_bytes(tree_bits, choices)?;
         // Both are checked before anything keyed by either leaves.
         let bits = self.sender.accept_bits(&bits)?;
         let indices = self.sender.accept_indices(&indices)?;
         let (for_trees, payload) = bits.split(tree_bits)?;
-        let grown: Vec<Tree> = (0..shape.trees() as u64)
-            .map(|number| {
-                let label = self.sender.tree_label(trees.first() + number);
+        let heights = shape.heights().into_iter().zip(trees.first()..);
+        let grown: Vec<Tree> = heights
+            .map(|(height, number)| {
+                let label = self.sender.tree_label(number);
                 let seed = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
-                Tree::grow(&label, seed, DIGIT_BITS)
+                Tree::grow(&label, seed, height)
             })
             .collect();
         let mut message = for_trees.offer_trees(&choices, &grown)?.to_bytes();
@@ -100,9 +100,10 @@ impl ProviderReady {
         rng: &mut impl Rng,
     ) -> Result<(Vec<u8>, ProviderAnswered), StepError> {
         let rows = batch.count();
-        let lengths = shape.question_bytes(rows);
+        let lengths = shape.question_bytes(rows)?;
         let [turns, indices] = parts("the question", question, lengths)?;
-        let corrections = IndexCorrections::from_bytes(shape.field, rows, indices)?;
+        let transfers = rows * shape.index()?.transfers();
+        let corrections = IndexCorrections::from_bytes(shape.field, transfers, indices)?;
         let masks = self.columns.masks(shape, batch, turns)?;
         let secrets = RowSecrets::draw(rows, shape.resolution.code_bits(), rng);
         let keys = self.indices;

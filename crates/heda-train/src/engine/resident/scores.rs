@@ -1,6 +1,6 @@
 //! Steps R1 and R2: shares of the scores.
 //!
-//! For every digit of every hidden column P grows a tree with 32 leaves and U opens it at a random
+//! For every digit of every hidden column P grows a tree with a leaf for every digit and U opens it at a random
 //! place Δ', before β is known. P sends c for its column (`heda_crypto::vole`). When β is known, U
 //! sends for each tree the turn e = Δ' ⊕ digit, which is uniform. Then both have shares:
 //! a_i (U) and −r_i (P) with a_i − r_i = z_i modulo 2^w.
@@ -10,7 +10,7 @@ use super::shape::{Place, Shape};
 use super::{StepError, exactly};
 use heda_crypto::bits::{BitReader, BitWriter, packed_bytes};
 use heda_crypto::transfer::{Punctured, Tree};
-use heda_crypto::vole::{ChooserColumn, DIGIT_BITS, LEAVES, Leaves, SenderColumn};
+use heda_crypto::vole::{ChooserColumn, SenderColumn};
 use heda_learn::resident::{ColumnKind, Weights};
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -27,29 +27,20 @@ fn zeros(rows: usize) -> Zeroizing<Vec<u32>> {
     Zeroizing::new(vec![0; rows])
 }
 
-fn leaves(words: &[u128]) -> Leaves {
-    let mut leaves = Zeroizing::new([[0; 16]; LEAVES]);
-    for (leaf, word) in leaves.iter_mut().zip(words) {
-        *leaf = word.to_le_bytes();
-    }
-    leaves
-}
-
-/// The turns as they are sent: five bits a tree.
-pub(super) fn write_turns(turns: &[u8]) -> Vec<u8> {
+/// The turns as they are sent: as many bits a tree as its digit has.
+pub(super) fn write_turns(places: &[Place], turns: &[u8]) -> Vec<u8> {
     let mut writer = BitWriter::with_capacity(turns.len());
-    for turn in turns {
-        writer.push(u64::from(*turn), DIGIT_BITS as u32);
+    for (place, turn) in places.iter().zip(turns) {
+        writer.push(u64::from(*turn), place.bits);
     }
     writer.finish()
 }
 
-fn read_turns(trees: usize, message: &[u8]) -> Result<Vec<u8>, StepError> {
-    let expected = packed_bytes(trees, DIGIT_BITS as u32);
+fn read_turns(shape: &Shape, places: &[Place], message: &[u8]) -> Result<Vec<u8>, StepError> {
+    let expected = packed_bytes(shape.tree_levels(), 1);
     let mut reader = BitReader::new(exactly("the turns", message, expected)?);
-    Ok((0..trees)
-        .map(|_| reader.next(DIGIT_BITS as u32) as u8)
-        .collect())
+    let turns = places.iter().map(|place| reader.next(place.bits) as u8);
+    Ok(turns.collect())
 }
 
 /// P after R2: every tree streamed, no turn known.
@@ -67,7 +58,7 @@ impl SentColumns {
     ) -> Self {
         let places = shape.places();
         let one = |(place, tree): (&Place, &Tree)| {
-            let column = SenderColumn::new(&leaves(tree.leaves()), batch.count(), place.width);
+            let column = SenderColumn::new(tree.leaves(), batch.count(), place.width);
             let mut writer = BitWriter::with_capacity(packed_bytes(batch.count(), place.width));
             column.write_correction(&batch.column(place.column), &mut writer);
             (column, writer.finish())
@@ -89,12 +80,13 @@ impl SentColumns {
         batch: Batch<'_>,
         turns: &[u8],
     ) -> Result<Zeroizing<Vec<u32>>, StepError> {
-        let turns = read_turns(shape.trees(), turns)?;
+        let places = shape.places();
+        let turns = read_turns(shape, &places, turns)?;
         let rows = batch.count();
         let mut shares = self
             .columns
             .into_par_iter()
-            .zip(shape.places().par_iter().zip(turns.par_iter()))
+            .zip(places.par_iter().zip(turns.par_iter()))
             .fold(
                 || zeros(rows),
                 |mut shares, (column, (place, turn))| {
@@ -103,7 +95,7 @@ impl SentColumns {
                 },
             )
             .reduce(|| zeros(rows), merge);
-        let offset = shape.resolution.digit_offset() as u32;
+        let offset = shape.resolution.weight_offset() as u32;
         let fraction = shape.resolution.value_bits();
         for (row, share) in shares.iter_mut().enumerate() {
             let values = batch.row(row);
@@ -136,15 +128,13 @@ impl OpenedColumns {
         known: Zeroizing<Vec<u32>>,
     ) -> (Vec<u8>, Zeroizing<Vec<u32>>) {
         let rows = known.len();
-        let hidden = shape.hidden.iter();
-        let digits = hidden.flat_map(|&column| weights.digits(column, shape.resolution));
-        let turns: Vec<u8> = digits
-            .zip(self.missing.iter())
-            .map(|(digit, missing)| digit ^ missing)
-            .collect();
+        let places = shape.places();
+        let turn = |(place, missing): (&Place, &u8)| {
+            place.digit(weights.lifted(place.column, shape.resolution)) ^ missing
+        };
+        let turns: Vec<u8> = places.iter().zip(self.missing.iter()).map(turn).collect();
         let mut begin = 0;
-        let parts: Vec<&[u8]> = shape
-            .places()
+        let parts: Vec<&[u8]> = places
             .iter()
             .map(|place| {
                 let length = packed_bytes(rows, place.width);
@@ -152,8 +142,7 @@ impl OpenedColumns {
                 &self.corrections[begin - length..begin]
             })
             .collect();
-        let shares = shape
-            .places()
+        let shares = places
             .par_iter()
             .zip(parts)
             .enumerate()
@@ -161,7 +150,7 @@ impl OpenedColumns {
                 || zeros(rows),
                 |mut shares, (number, (place, part))| {
                     let column = ChooserColumn {
-                        leaves: &leaves(self.trees[number].leaves()),
+                        leaves: self.trees[number].leaves(),
                         missing: self.missing[number],
                         turn: turns[number],
                         width: place.width,
@@ -171,6 +160,6 @@ impl OpenedColumns {
                 },
             )
             .reduce(|| zeros(rows), merge);
-        (write_turns(&turns), merge(shares, known))
+        (write_turns(&places, &turns), merge(shares, known))
     }
 }

@@ -5,7 +5,9 @@ use super::evaluate;
 use super::provider::{ProviderAnswered, ProviderReady, ProviderSession, ProviderSum};
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers, blocks};
-use super::{AHEAD_BLOCKS, Noise, count_noise, count_shape, encoding, noise, tag, training_shape};
+use super::{
+    AHEAD_BLOCKS, Noise, bits_of, count_noise, count_shape, encoding, noise, tag, training_shape,
+};
 use crate::engine::reading::Tables;
 use crate::engine::{GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError};
@@ -28,7 +30,9 @@ pub(in super::super) struct ResidentProvider {
     /// For the evaluation.
     pub(super) counting: ProviderSession,
     pub(super) masks: Masks,
+    /// Of gradients; as it is for the rows of all providers, once their number is known.
     shape: Shape,
+    row_bits: Option<u32>,
     pub(super) count_shape: Shape,
     tables: Tables,
     /// Whether the label is a number.
@@ -102,6 +106,7 @@ impl ResidentProvider {
                 None => own_rows(rows.held_out_grid, rows.held_out_labels),
             },
             shape,
+            row_bits: None,
             count_shape,
             iterations: terms.gradients().map_err(ServeError::defect)?,
             noise: noise(terms).map_err(ServeError::defect)?,
@@ -134,25 +139,26 @@ impl ResidentProvider {
         Ok(ready)
     }
 
-    /// The number of rows of all providers, as the command has it, if it can be true.
-    fn shape_for(&self, row_bits: u32, rows: usize) -> Result<Shape, PeerProblem> {
-        let own = usize::BITS - rows.leading_zeros();
+    /// Takes in the number of rows of all providers, as the command has it, if it can be true. It
+    /// stays the same in a session: what travels ahead was cut by it.
+    fn shape_for(&mut self, row_bits: u32, rows: usize) -> Result<Shape, PeerProblem> {
+        let own = bits_of(rows);
         let refused = || {
             let reason = format!("{row_bits} bits for the number of all rows");
             PeerProblem::message("command", reason)
         };
-        if row_bits < own || row_bits > MOST_BITS {
+        let other = self.row_bits.is_some_and(|before| before != row_bits);
+        if row_bits < own || row_bits > MOST_BITS || other {
             return Err(refused());
         }
-        let shape = Shape {
-            row_bits,
-            ..self.shape.clone()
-        };
+        let shape = self.shape.of_rows(row_bits);
         let widest = shape.sum_bits().into_iter().max().unwrap_or(0);
-        match widest <= MOST_BITS {
-            true => Ok(shape),
-            false => Err(refused()),
+        if widest > MOST_BITS {
+            return Err(refused());
         }
+        self.row_bits = Some(row_bits);
+        self.shape = shape.clone();
+        Ok(shape)
     }
 
     /// R1 to R4 for every block.
@@ -169,7 +175,7 @@ impl ResidentProvider {
             Some((_, ready)) if !again => ready,
             _ => VecDeque::new(),
         };
-        let table = self.tables.of(ask.class);
+        let table = self.tables.of(ask.class, shape.resolution);
         let mut answered = Vec::with_capacity(blocks.len());
         for (number, block) in blocks.iter().enumerate() {
             let ahead = blocks.iter().enumerate().take(number + AHEAD_BLOCKS);
@@ -178,7 +184,7 @@ impl ResidentProvider {
                 ready.push_back(self.prepare(channel, block.clone(), numbers)?);
             }
             let batch = self.rows.batch(block.clone(), ask.positive);
-            let question = shape.question_bytes(batch.count()).iter().sum();
+            let question = shape.question_bytes(batch.count())?.iter().sum();
             let question = channel.receive(tag::QUESTION, question)?;
             let number = TreeNumbers::gradient(ask.iteration, number, false).first();
             let mut rng = self.randomness.fork("resident coins", number)?;
@@ -200,7 +206,7 @@ impl ProviderEngine for ResidentProvider {
         let shape = self.shape_for(ask.row_bits, share.len())?;
         let blocks = self.blocks(ask.batch);
         let answered = self.answer_blocks(channel, &shape, ask, &blocks)?;
-        let table = self.tables.of(ask.class);
+        let table = self.tables.of(ask.class, shape.resolution);
         let mut sum = ProviderSum::new(&shape);
         for (block, answered) in blocks.into_iter().zip(answered) {
             let batch = self.rows.batch(block, ask.positive);
@@ -263,7 +269,7 @@ impl ProviderEngine for ResidentProvider {
             .ready(shape, batch, &ahead, numbers, &mut rng)?;
         channel.send(tag::COLUMNS, &columns)?;
         // E2
-        let [turns, indices] = shape.question_bytes(rows);
+        let [turns, indices] = shape.question_bytes(rows)?;
         let question = channel.receive(tag::QUESTION, turns + indices)?;
         let (borrows, borrowed) = ready.borrow(shape, batch, &question, &mut rng)?;
         channel.send(tag::SYMBOLS, &borrows)?;

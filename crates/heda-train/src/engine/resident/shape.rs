@@ -5,9 +5,10 @@ use super::StepError;
 use crate::histogram::EDGES;
 use heda_crypto::bits::packed_bytes;
 use heda_crypto::transfer::{
-    BitCorrections, BitRequest, FieldBits, IndexCorrections, IndexRequest, TreeOffers,
+    BitCorrections, BitRequest, FieldBits, IndexCorrections, IndexRequest, TransferError,
+    TreeOffers, WideIndex,
 };
-use heda_crypto::vole::DIGIT_BITS;
+use heda_crypto::vole::MOST_DIGIT_BITS;
 use heda_learn::resident::{ColumnKind, Encoding, Resolution};
 use std::ops::Range;
 
@@ -38,6 +39,10 @@ pub(super) struct Shape {
     pub(super) edges: &'static [f64],
 }
 
+/// Bits of an indicator's digits, at most. Its words are narrow, so that more digits with fewer
+/// streams each cost few bytes and save half of the work.
+const INDICATOR_DIGIT_BITS: u32 = 4;
+
 /// One digit of one hidden column: a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
@@ -47,6 +52,23 @@ pub(super) struct Place {
     pub(super) width: u32,
     /// How far the product is moved up in the score.
     pub(super) shift: u32,
+    /// The lowest bit of the weight that belongs to the digit.
+    pub(super) low: u32,
+    /// Bits of the digit: the height of its tree.
+    pub(super) bits: u32,
+}
+
+impl Place {
+    /// The digit of a weight that was lifted.
+    pub(super) fn digit(&self, lifted: u32) -> u8 {
+        (lifted >> self.low) as u8 & ((1 << self.bits) - 1)
+    }
+}
+
+/// Cuts a weight into as few digits as possible, all about as long, the longest first.
+fn cut(weight_bits: u32, most: u32) -> impl Iterator<Item = u32> {
+    let digits = weight_bits.div_ceil(most);
+    (0..digits).map(move |digit| (weight_bits + digits - 1 - digit) / digits)
 }
 
 /// The blocks of a batch.
@@ -81,6 +103,25 @@ impl Shape {
         }
     }
 
+    /// The shape for batches of fewer than 2^`row_bits` rows of all providers.
+    pub(super) fn of_rows(&self, row_bits: u32) -> Self {
+        Self {
+            row_bits,
+            resolution: self.resolution.of_rows(row_bits),
+            ..self.clone()
+        }
+    }
+
+    /// How the transfers of a row choose its place.
+    pub(super) fn index(&self) -> Result<WideIndex, TransferError> {
+        WideIndex::new(self.field, self.resolution.index_bits())
+    }
+
+    /// Transfers of one of 2^f for each row.
+    pub(super) fn index_transfers(&self, rows: usize) -> Result<usize, TransferError> {
+        Ok(rows * self.tables * self.index()?.transfers())
+    }
+
     /// Ranges of scores that held-out rows are counted by.
     pub(super) fn lanes(&self) -> usize {
         self.edges.len() + 1
@@ -93,29 +134,37 @@ impl Shape {
 
     /// All trees of a gradient, digits of a column together.
     pub(super) fn places(&self) -> Vec<Place> {
-        let score_bits = self.resolution.score_bits();
-        let place = |column: usize, digit: u32| {
-            let fraction = match self.kinds[column] {
-                ColumnKind::Number => 0,
-                ColumnKind::Indicator => self.resolution.value_bits(),
+        let mut places = Vec::new();
+        for &column in &self.hidden {
+            let (fraction, most) = match self.kinds[column] {
+                ColumnKind::Number => (0, MOST_DIGIT_BITS),
+                ColumnKind::Indicator => (self.resolution.value_bits(), INDICATOR_DIGIT_BITS),
             };
-            let shift = DIGIT_BITS as u32 * digit + fraction;
-            Place {
-                column,
-                width: score_bits - shift,
-                shift,
+            let mut low = 0;
+            for bits in cut(self.resolution.weight_bits(), most) {
+                let shift = low + fraction;
+                places.push(Place {
+                    column,
+                    width: self.resolution.score_bits() - shift,
+                    shift,
+                    low,
+                    bits,
+                });
+                low += bits;
             }
-        };
-        let digits = self.resolution.digits();
-        let columns = self.hidden.iter();
-        columns
-            .flat_map(|&column| (0..digits).map(move |digit| place(column, digit)))
-            .collect()
+        }
+        places
     }
 
-    /// Trees of a gradient.
-    pub(super) fn trees(&self) -> usize {
-        self.hidden.len() * self.resolution.digits() as usize
+    /// The heights of all trees of a gradient.
+    pub(super) fn heights(&self) -> Vec<usize> {
+        let places = self.places().into_iter();
+        places.map(|place| place.bits as usize).collect()
+    }
+
+    /// Levels of all trees of a gradient together: the bits of all hidden weights.
+    pub(super) fn tree_levels(&self) -> usize {
+        self.hidden.len() * self.resolution.weight_bits() as usize
     }
 
     /// b, as a count.
@@ -125,7 +174,7 @@ impl Shape {
 
     /// Transfers of one of two: for the trees, then for the payload, row by row.
     pub(super) fn bit_transfers(&self, rows: usize) -> (usize, usize) {
-        (self.trees() * DIGIT_BITS, rows * self.levels())
+        (self.tree_levels(), rows * self.levels())
     }
 
     /// Bits of the sums, bias first.
@@ -156,7 +205,7 @@ impl Shape {
         let (trees, payload) = self.bit_transfers(rows);
         Ok([
             BitRequest::bytes(field, trees + payload)?,
-            IndexRequest::bytes(field, rows * self.tables)?,
+            IndexRequest::bytes(field, self.index_transfers(rows)?)?,
             BitCorrections::bytes(trees),
         ])
     }
@@ -165,18 +214,16 @@ impl Shape {
     pub(super) fn column_bytes(&self, rows: usize) -> [usize; 2] {
         let places = self.places().into_iter();
         let corrections = places.map(|place| packed_bytes(rows, place.width));
-        [
-            TreeOffers::bytes(self.trees(), DIGIT_BITS),
-            corrections.sum(),
-        ]
+        [TreeOffers::bytes(self.tree_levels()), corrections.sum()]
     }
 
     /// Parts of R3, U to P: turns of the trees, corrections of the indices.
-    pub(super) fn question_bytes(&self, rows: usize) -> [usize; 2] {
-        [
-            packed_bytes(self.trees(), DIGIT_BITS as u32),
-            IndexCorrections::bytes(self.field, rows),
-        ]
+    pub(super) fn question_bytes(&self, rows: usize) -> Result<[usize; 2], StepError> {
+        let transfers = rows * self.index()?.transfers();
+        Ok([
+            packed_bytes(self.tree_levels(), 1),
+            IndexCorrections::bytes(self.field, transfers),
+        ])
     }
 
     /// R4, P to U.

@@ -8,7 +8,7 @@ use super::StepError;
 use super::rows::Batch;
 use super::shape::Shape;
 use heda_crypto::bits::{BitReader, BitWriter, packed_bytes};
-use heda_crypto::transfer::{ChosenIndices, IndexCorrections, IndexKeys};
+use heda_crypto::transfer::{IndexCorrections, IndexKeys};
 use heda_learn::resident::CodeTable;
 use rand_core::Rng;
 use zeroize::Zeroizing;
@@ -42,9 +42,10 @@ pub(super) fn write(
     corrections: &IndexCorrections,
 ) -> Result<Vec<u8>, StepError> {
     let (k, b) = (shape.resolution.index_bits(), shape.resolution.code_bits());
+    let index = shape.index()?;
     let mut writer = BitWriter::with_capacity(shape.symbol_bytes(batch.count()));
     let mut entries = Zeroizing::new(Vec::with_capacity(1 << k));
-    keys.pads(corrections, k, b, |row, pads| {
+    keys.wide_pads(index, corrections, b, |row, pads| {
         table.places(batch.label(row), masks[row], &mut entries);
         let (coin, hide) = (u64::from(secrets.coins[row]), secrets.hides[row]);
         let symbol = |(entry, pad): (&u64, &u16)| ((entry + coin) >> 32) as u16 ^ hide ^ pad;
@@ -71,21 +72,21 @@ fn write_single_bits(symbols: impl Iterator<Item = u16>, writer: &mut BitWriter)
     }
 }
 
-/// U's side of R4: the symbol at the chosen place of every row, still hidden by σ.
+/// U's side of R4: the symbol at the chosen place of every row, of which U has the pad, still hidden by
+/// σ.
 pub(super) fn read(
     message: &[u8],
     index_bits: u32,
     entry_bits: u32,
-    places: &[u8],
-    chosen: ChosenIndices,
-) -> Result<Zeroizing<Vec<u16>>, StepError> {
-    let pads = Zeroizing::new(chosen.pads(entry_bits)?);
+    places: &[impl Copy + Into<usize>],
+    pads: &[u16],
+) -> Zeroizing<Vec<u16>> {
     let mut symbols = Zeroizing::new(Vec::with_capacity(places.len()));
     let mut tables = RowTables::new(message, entry_bits << index_bits);
-    for (place, pad) in places.iter().zip(pads.iter()) {
-        symbols.push(tables.next_entry(usize::from(*place), entry_bits) ^ pad);
+    for (place, pad) in places.iter().zip(pads) {
+        symbols.push(tables.next_entry((*place).into(), entry_bits) ^ pad);
     }
-    Ok(symbols)
+    symbols
 }
 
 /// Tables of 2^`index_bits` entries for every row, entry by entry.

@@ -4,9 +4,10 @@ use super::provider::ProviderSession;
 use super::provider::ProviderSum;
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers};
+use super::training_field;
 use super::user::{UserSession, UserSum, whole_sums};
 use heda_crypto::random::Randomness;
-use heda_crypto::transfer::{ChooserSetup, FieldBits, SenderSetup};
+use heda_crypto::transfer::{ChooserSetup, SenderSetup};
 use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
 use heda_learn::resident::{
@@ -97,7 +98,7 @@ fn pair_with(
     payload: Vec<i32>,
     seed: u64,
 ) -> Pair {
-    let field = FieldBits::new(resolution.index_bits().max(6)).unwrap();
+    let field = training_field(resolution).unwrap();
     let shape = Shape {
         row_bits: 12,
         ..Shape::new(encoding, resolution, hidden, field)
@@ -246,6 +247,8 @@ fn equals_the_oracle_for_every_loss_and_resolution() {
         (4, 5, 3, 2),
         (1, 4, 2, 5),
         (3, 7, 12, 6),
+        (2, 9, 2, 4),
+        (3, 10, 8, 6),
     ];
     for (digits, k, b, bound) in resolutions {
         for loss in [LossKind::Logistic, LossKind::SquaredHinge, LossKind::Ridge] {

@@ -10,7 +10,6 @@ use heda_crypto::bits::signed;
 use heda_crypto::transfer::{
     Chooser, ChosenBits, ChosenIndices, RandomBits, RandomIndices, TreeLabel, TreeOffers, path_bits,
 };
-use heda_crypto::vole::{DIGIT_BITS, LEAVES};
 use heda_learn::resident::Weights;
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
@@ -38,7 +37,7 @@ pub(super) struct UserReady {
 
 /// After R3.
 pub(super) struct UserAsked {
-    pub(super) places: Zeroizing<Vec<u8>>,
+    pub(super) places: Zeroizing<Vec<u16>>,
     pub(super) indices: ChosenIndices,
     pub(super) payload: RandomBits,
 }
@@ -65,14 +64,18 @@ impl UserSession {
     ) -> Result<(Vec<u8>, UserAhead), StepError> {
         let (tree_bits, payload_bits) = shape.bit_transfers(rows);
         let (bit_request, bits) = self.chooser.extend_bits(tree_bits + payload_bits)?;
-        let (index_request, indices) = self.chooser.extend_indices(rows * shape.tables)?;
+        let (index_request, indices) = self.chooser.extend_indices(shape.index_transfers(rows)?)?;
         let (trees, payload) = bits.split(tree_bits)?;
-        let mut missing = Zeroizing::new(vec![0u8; shape.trees()]);
+        let heights = shape.heights();
+        let mut missing = Zeroizing::new(vec![0u8; heights.len()]);
         rng.fill_bytes(&mut missing);
-        missing.iter_mut().for_each(|m| *m %= LEAVES as u8);
-        let (choices, trees) = trees.correct(&path_bits(&missing, DIGIT_BITS))?;
-        let labels = (0..shape.trees() as u64)
-            .map(|number| self.chooser.tree_label(numbers.first() + number))
+        for (missing, height) in missing.iter_mut().zip(&heights) {
+            *missing &= (1 << height) - 1;
+        }
+        let (choices, trees) = trees.correct(&path_bits(&missing, &heights))?;
+        let labels = (numbers.first()..)
+            .take(heights.len())
+            .map(|number| self.chooser.tree_label(number))
             .collect();
         let mut message = bit_request.to_bytes();
         message.extend(index_request.to_bytes());
@@ -99,8 +102,9 @@ impl UserAhead {
         message: &[u8],
     ) -> Result<UserReady, StepError> {
         let [offers, corrections] = parts("the columns", message, shape.column_bytes(rows))?;
-        let offers = TreeOffers::from_bytes(shape.trees(), DIGIT_BITS, offers)?;
-        let trees = self.trees.open_trees(&self.labels, DIGIT_BITS, &offers)?;
+        let offers = TreeOffers::from_bytes(shape.tree_levels(), offers)?;
+        let heights = shape.heights();
+        let trees = self.trees.open_trees(&self.labels, &heights, &offers)?;
         let columns = OpenedColumns {
             trees,
             missing: self.missing,
@@ -123,9 +127,9 @@ impl UserReady {
         known: Zeroizing<Vec<u32>>,
     ) -> Result<(Vec<u8>, UserAsked), StepError> {
         let (mut message, shares) = self.columns.shares(shape, weights, known);
-        let top = |share: &u32| shape.resolution.top_bits(*share) as u8;
-        let places: Zeroizing<Vec<u8>> = Zeroizing::new(shares.iter().map(top).collect());
-        let (corrections, indices) = self.indices.correct(&places)?;
+        let top = |share: &u32| shape.resolution.top_bits(*share) as u16;
+        let places: Zeroizing<Vec<u16>> = Zeroizing::new(shares.iter().map(top).collect());
+        let (corrections, indices) = self.indices.correct_wide(shape.index()?, &places)?;
         message.extend(corrections.to_bytes());
         Ok((
             message,
@@ -147,14 +151,17 @@ impl UserAsked {
     ) -> Result<(Vec<u8>, UserChosen), StepError> {
         let expected = shape.symbol_bytes(self.places.len());
         let message = exactly("the symbols", message, expected)?;
+        let levels = shape.resolution.code_bits();
+        let pads = self
+            .indices
+            .wide_pads(shape.index()?, &self.places, levels)?;
         let symbols = symbols::read(
             message,
             shape.resolution.index_bits(),
-            shape.resolution.code_bits(),
+            levels,
             &self.places,
-            self.indices,
-        )?;
-        let levels = shape.resolution.code_bits();
+            &pads,
+        );
         let bits: Zeroizing<Vec<bool>> = Zeroizing::new(
             symbols
                 .iter()
