@@ -238,7 +238,7 @@ fn no_choice_of_places_and_bits_refutes_the_price_of_a_gradient() {
     // What is charged is not far from what can be proved.
     let [strongest, ..] = findings;
     assert!(
-        strongest.mu_at_least > 0.5 * strongest.claimed.mu(),
+        strongest.mu_at_least > 0.4 * strongest.claimed.mu(),
         "{strongest:?}"
     );
     let (places, bits) = strategies[0];
