@@ -56,7 +56,7 @@ fn in_process() -> Vec<f64> {
         positives: vec![1],
         engine: Engine::Resident,
         loss: LossKind::Logistic,
-        resolution: Resolution::default(),
+        resolution: Resolution::for_columns(schema.width()),
         settings: Settings {
             method: Method::Lbfgs { memory: 10 },
             c: Some(1.0),

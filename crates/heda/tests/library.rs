@@ -46,7 +46,7 @@ fn a_job_leaves_a_model_and_says_who_learned_what() {
     let job = job.build().unwrap();
     let trained = train(&job, &providers(None), 7).unwrap();
     let summary = &trained.summary;
-    assert!(summary.accuracy > Some(0.93), "{:?}", summary.accuracy);
+    assert!(summary.accuracy > Some(0.92), "{:?}", summary.accuracy);
     assert_eq!(
         (summary.providers, summary.iota, summary.features),
         (3, 4, 9)

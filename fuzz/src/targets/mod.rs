@@ -160,7 +160,6 @@ targets! {
         "heda-train SentColumns::masks",
         "heda-train message::from_json",
         "heda-train payload::read",
-        "heda-train symbols::read",
     ];
     job_resident_to_user => job::resident_user, [
         "heda-train Contribution::decode",

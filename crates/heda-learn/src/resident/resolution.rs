@@ -11,7 +11,7 @@ const MANY_COLUMNS: usize = 40;
 
 /// Batches with fewer rows than 2^this are cut more finely than usual: there rounding does not
 /// average out, and bytes are few.
-const FEW_ROW_BITS: u32 = 12;
+const FEW_ROW_BITS: u32 = 10;
 /// Batches with more rows than 2^this are cut more coarsely.
 const MANY_ROW_BITS: u32 = 13;
 /// Bits of a table index where rows are few, usual and many.
@@ -306,8 +306,8 @@ mod tests {
             assert_eq!(cut.of_rows(30), cut);
             (cut.index_bits(), cut.code_bits())
         };
-        let found = [10, 12, 13, 14, 20].map(cut);
-        assert_eq!(found, [(10, 8), (10, 8), (8, 6), (7, 3), (7, 3)]);
+        let found = [9, 10, 11, 13, 14].map(cut);
+        assert_eq!(found, [(10, 8), (10, 8), (8, 6), (8, 6), (7, 3)]);
         assert_eq!(usual.of_rows(13), Resolution::default());
         let fixed = resolution(2);
         assert_eq!(fixed.of_rows(5), fixed);

@@ -23,6 +23,8 @@ const PAPER_BATCH_ROWS: usize = 32;
 const KEY_BITS: u32 = 2048;
 /// Rows whose steps are measured one by one, on one core.
 const STEP_ROWS: usize = 26_049 / PROVIDERS;
+/// Columns of Adult in the paper's coding.
+const STEP_COLUMNS: usize = 14;
 
 /// What is measured: an engine on rows like those of a data set.
 #[derive(Clone, Copy)]
@@ -31,7 +33,8 @@ struct Setting {
     bundle: Bundle,
     coding: Coding,
     rows: usize,
-    resolution: Resolution,
+    /// Of a job without noise if there is none.
+    resolution: Option<Resolution>,
 }
 
 /// One engine on rows of one shape.
@@ -87,7 +90,7 @@ fn one_bit() -> Result<Resolution, Failure> {
 
 /// Measures the engines.
 pub(super) fn measure() -> Result<Section, Failure> {
-    let (exact, one_bit) = (Resolution::default(), one_bit()?);
+    let one_bit = one_bit()?;
     let mut lines = Vec::new();
     for (bundle, coding, rows) in [
         (Bundle::Bcwd, Coding::Paper, 699),
@@ -95,7 +98,7 @@ pub(super) fn measure() -> Result<Section, Failure> {
         (Bundle::Adult, Coding::Natural, 32_561),
         (Bundle::Adult, Coding::Paper, 1_250_000),
     ] {
-        for resolution in [one_bit, exact] {
+        for resolution in [Some(one_bit), None] {
             lines.push(line(Setting {
                 engine: Engine::Resident,
                 bundle,
@@ -111,9 +114,10 @@ pub(super) fn measure() -> Result<Section, Failure> {
             bundle: Bundle::Bcwd,
             coding: Coding::Paper,
             rows: 699,
-            resolution: exact,
+            resolution: None,
         })?);
     }
+    let exact = Resolution::for_columns(STEP_COLUMNS).of_count(STEP_ROWS * PROVIDERS);
     let steps = [one_bit, exact]
         .map(steps)
         .into_iter()
@@ -196,9 +200,12 @@ fn line(setting: Setting) -> Result<Line, Failure> {
     let names = schema.columns().iter();
     let order = names.map(|column| column.name().to_owned()).collect();
     let settings = measuring(&schema, 1, batches);
+    let resolution = setting.resolution;
+    let resolution = resolution.unwrap_or(Resolution::for_columns(columns));
+    let batch_rows = training_rows / batches;
     let job = Job::builder("bench", schema)
         .engine(engine)
-        .resolution(setting.resolution)
+        .resolution(resolution.of_count(batch_rows))
         .key_bits(KEY_BITS)
         .settings(settings)
         .hold_out(HOLDOUT_PERMILLE)
@@ -217,13 +224,7 @@ fn line(setting: Setting) -> Result<Line, Failure> {
         most_rows: usize::MAX,
         repeats: 1,
     })?;
-    Ok(of_costs(
-        &spec,
-        &costs,
-        columns,
-        training_rows,
-        training_rows / batches,
-    ))
+    Ok(of_costs(&spec, &costs, columns, training_rows, batch_rows))
 }
 
 fn of_costs(
