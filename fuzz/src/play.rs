@@ -158,6 +158,7 @@ fn spec(engine: Engine, ranking: Ranking, schema: &Arc<Schema>) -> JobSpec {
         privacy: None,
         key_bits: 2048,
         class_weight: None,
+        path: None,
     }
 }
 

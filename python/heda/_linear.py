@@ -184,12 +184,22 @@ class _Linear(_params.Parameters):
         """Return the penalty as scikit-learn's C; ``None`` is no penalty."""
         raise NotImplementedError
 
+    def _chooses(self) -> bool:
+        """Tell whether the penalty is chosen by held-out rows."""
+        raise NotImplementedError
+
+    def _chosen_c(self) -> float | None:
+        """Return the C that was chosen; nothing if it was given."""
+        choice = self.report_.summary.get("chosen_penalty")
+        return None if choice is None else float(choice["tried"][choice["chosen"]]["c"])
+
     def _weights(self, classes: NDArray[Any] | None) -> dict[str, object]:
         """Return how much rows of each class count."""
         return {"balanced": False, "weights": None}
 
     def _wanted(self) -> dict[str, object]:
-        penalty = self._c()
+        chooses = self._chooses()
+        penalty = 1.0 if chooses else self._c()
         private = self.privacy
         if private is not None and not isinstance(private, Privacy):
             raise InputError("privacy: pass heda.Privacy(epsilon=…) or None")
@@ -197,6 +207,7 @@ class _Linear(_params.Parameters):
             "loss": self._loss,
             "engine": self.engine,
             "c": penalty,
+            "choose": chooses,
             "max_iter": self.max_iter,
             "tol": self.tol,
             "holdout": float(self.holdout),
@@ -220,6 +231,7 @@ class _Linear(_params.Parameters):
             "engine": wanted["engine"],
             "loss": wanted["loss"],
             "c": None if wanted["c"] == 1.0 or self.privacy is not None else wanted["c"],
+            "penalty": "auto" if wanted["choose"] else None,
             "class_weight": self._named_weights(),
             "iterations": wanted["max_iter"],
             "tolerance": wanted["tol"],
@@ -293,16 +305,28 @@ class _LinearClassifier(_Linear):
 
     _estimator_type = "classifier"
 
-    C: float
+    C: float | str
     penalty: str | None
     class_weight: Mapping[Any, float] | str | None
+
+    def _chooses(self) -> bool:
+        return self.penalty == "l2" and isinstance(self.C, str) and self.C == "auto"
+
+    def _take(self, trained: _heda.Trained) -> None:
+        super()._take(trained)
+        chosen = self._chosen_c()
+        if chosen is not None:
+            self.C_ = chosen
+        elif hasattr(self, "C_"):
+            del self.C_
 
     def _c(self) -> float | None:
         if self.penalty not in {"l2", None}:
             raise InputError(f"penalty={self.penalty!r}: choose 'l2' or None")
         if not (isinstance(self.C, int | float | np.number) and 0 < float(self.C) < float("inf")):
             raise InputError(
-                f"C={self.C!r}: choose a number above 0; a small one means a strong penalty"
+                f"C={self.C!r}: choose a number above 0, of which a small one means a strong penalty, "
+                "or 'auto' with penalty='l2'"
             )
         return None if self.penalty is None else float(self.C)
 
@@ -371,8 +395,9 @@ class LogisticRegression(_LinearClassifier):
 
     Parameters
     ----------
-    C : float
-        Inverse strength of the penalty, as in scikit-learn.
+    C : float or "auto"
+        Inverse strength of the penalty, as in scikit-learn. With ``"auto"`` several are tried, and one
+        half of the held-out rows chooses: give ``holdout``. The chosen one is then in ``C_``.
     penalty : {"l2", None}
         The penalty on the coefficients.
     class_weight : "balanced" or mapping of class to number, optional
@@ -437,7 +462,7 @@ class LogisticRegression(_LinearClassifier):
     def __init__(
         self,
         *,
-        C: float = 1.0,
+        C: float | str = 1.0,
         penalty: str | None = "l2",
         class_weight: Mapping[Any, float] | str | None = None,
         tol: float | None = None,
@@ -480,8 +505,9 @@ class LinearSVC(_LinearClassifier):
 
     Parameters
     ----------
-    C : float
-        Inverse strength of the penalty, as in scikit-learn.
+    C : float or "auto"
+        Inverse strength of the penalty, as in scikit-learn. With ``"auto"`` several are tried, and one
+        half of the held-out rows chooses: give ``holdout``. The chosen one is then in ``C_``.
     penalty : {"l2", None}
         The penalty on the coefficients.
     class_weight : "balanced" or mapping of class to number, optional
@@ -524,7 +550,7 @@ class LinearSVC(_LinearClassifier):
     def __init__(
         self,
         *,
-        C: float = 1.0,
+        C: float | str = 1.0,
         penalty: str | None = "l2",
         class_weight: Mapping[Any, float] | str | None = None,
         tol: float | None = None,
@@ -557,8 +583,10 @@ class Ridge(_Linear):
 
     Parameters
     ----------
-    alpha : float
-        Strength of the penalty beside the *sum* of squares, as in scikit-learn; 0 is none.
+    alpha : float or "auto"
+        Strength of the penalty beside the *sum* of squares, as in scikit-learn; 0 is none. With
+        ``"auto"`` several are tried, and one half of the held-out rows chooses: give ``holdout``. The
+        chosen one is then in ``alpha_``.
     tol : float, optional
         Training ends when no component of the gradient is larger.
     max_iter : int, optional
@@ -596,11 +624,11 @@ class Ridge(_Linear):
     _loss = "ridge"
     _is_number = True
 
-    alpha: float
+    alpha: float | str
 
     def __init__(
         self,
-        alpha: float = 1.0,
+        alpha: float | str = 1.0,
         *,
         tol: float | None = None,
         max_iter: int | None = None,
@@ -620,11 +648,19 @@ class Ridge(_Linear):
     def _c(self) -> float | None:
         alpha = self.alpha
         if not (isinstance(alpha, int | float | np.number) and 0 <= float(alpha) < float("inf")):
-            raise InputError(f"alpha={alpha!r}: choose a number from 0 upwards")
+            raise InputError(f"alpha={alpha!r}: choose a number from 0 upwards, or 'auto'")
         return None if float(alpha) == 0 else 1 / float(alpha)
+
+    def _chooses(self) -> bool:
+        return isinstance(self.alpha, str) and self.alpha == "auto"
 
     def _take(self, trained: _heda.Trained) -> None:
         super()._take(trained)
+        chosen = self._chosen_c()
+        if chosen is not None:
+            self.alpha_ = 1 / chosen
+        elif hasattr(self, "alpha_"):
+            del self.alpha_
         self.coef_ = self.model_.coef[0]
         self.intercept_ = float(self.model_.intercept[0])
 

@@ -187,6 +187,10 @@ def test_unfitted_and_wrong_inputs_raise_what_users_expect(blobs: Blobs) -> None
         assert isinstance(raised.value, heda.InputError), words
     for wrong in (
         {"C": 0},
+        {"C": "best"},
+        {"C": "auto", "penalty": None},
+        {"C": "auto", "holdout": 0.0},
+        {"C": "auto", "holdout": 0.2, "privacy": heda.Privacy(epsilon=1)},
         {"penalty": "l1"},
         {"holdout": 1.0},
         {"engine": "magic"},

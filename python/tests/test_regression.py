@@ -57,6 +57,25 @@ def test_coefficients_are_those_of_ridge_on_standardised_columns(numbers: Number
     assert fitted(numbers, alpha=0).score(X, y) > 0.8
 
 
+def test_a_penalty_is_chosen_by_held_out_rows(numbers: Numbers) -> None:
+    chosen = fitted(numbers, alpha="auto", holdout=0.3)
+    # Far more rows than columns and little noise: a strong penalty spoils the plane.
+    assert chosen.alpha_ <= 10
+    choice = chosen.report_.summary["chosen_penalty"]
+    assert [tried["c"] for tried in choice["tried"]] == [0.01, 0.1, 1, 10, 100]
+    errors = [tried["rmse"] for tried in choice["tried"]]
+    assert errors[choice["chosen"]] == min(errors) < 0.8 * errors[0]
+    assert choice["rows"] == 36
+    assert chosen.report_.errors is not None
+    assert chosen.report_.errors["rows"] == 36
+    assert "Choice of the penalty" in chosen.report_.to_html()
+    assert not hasattr(fitted(numbers), "alpha_")
+    with pytest.raises(heda.InputError, match="held-out rows to choose by"):
+        fitted(numbers, alpha="auto")
+    with pytest.raises(heda.InputError, match="'auto'"):
+        fitted(numbers, alpha="best", holdout=0.3)
+
+
 def test_errors_on_held_out_rows_are_in_the_report(numbers: Numbers) -> None:
     kept = fitted(numbers, holdout=0.25)
     errors = kept.report_.errors

@@ -1,6 +1,6 @@
 //! Options that several commands share: how a table is written, and how a model is trained.
 
-use heda::{ClassWeight, JobBuilder, LossKind};
+use heda::{ClassWeight, JobBuilder, LossKind, PenaltyPath};
 use heda_learn::table::{CsvFormat, Encoding, Mark};
 
 /// How a CSV file is written; found from its first lines where not given.
@@ -35,9 +35,10 @@ pub(crate) struct TrainingOptions {
     /// What is minimised: logistic, squared-hinge or ridge; ridge on a numeric label
     #[arg(long, value_name = "LOSS", value_parser = loss)]
     loss: Option<LossKind>,
-    /// The penalty as scikit-learn's C, on standardised features; of a numeric label 1/alpha of its Ridge
-    #[arg(long, value_name = "C")]
-    penalty: Option<f64>,
+    /// The penalty as scikit-learn's C, on standardised features; of a numeric label 1/alpha of its Ridge.
+    /// Or auto: several are tried, and one half of the held-out rows chooses
+    #[arg(long, value_name = "C", value_parser = penalty)]
+    penalty: Option<Penalty>,
     /// Let every class count as much as the others together
     #[arg(long)]
     balanced: bool,
@@ -60,9 +61,11 @@ impl TrainingOptions {
         if let Some(loss) = self.loss {
             job = job.loss(loss);
         }
-        if let Some(c) = self.penalty {
-            job = job.penalty(c);
-        }
+        job = match self.penalty {
+            Some(Penalty::Given(c)) => job.penalty(c),
+            Some(Penalty::Auto) => job.choose_penalty(PenaltyPath::usual()),
+            None => job,
+        };
         if self.balanced {
             job = job.class_weight(ClassWeight::Balanced);
         }
@@ -73,6 +76,25 @@ impl TrainingOptions {
             job = job.hold_out((1000.0 * share).round() as u32);
         }
         job
+    }
+}
+
+/// A penalty, or the wish to have one chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Penalty {
+    Given(f64),
+    Auto,
+}
+
+/// A text that is no penalty.
+#[derive(Debug, thiserror::Error)]
+#[error("choose a number above 0, such as 1, or auto")]
+struct NotAPenalty;
+
+fn penalty(text: &str) -> Result<Penalty, NotAPenalty> {
+    match text {
+        "auto" => Ok(Penalty::Auto),
+        number => number.parse().map(Penalty::Given).map_err(|_| NotAPenalty),
     }
 }
 
@@ -104,5 +126,8 @@ mod tests {
         }
         assert!(loss("hinge").unwrap_err().to_string().contains("logistic"));
         assert!(share("1").is_err() && matches!(share("0.2"), Ok(0.2)));
+        assert!(matches!(penalty("auto"), Ok(Penalty::Auto)));
+        assert!(matches!(penalty("0.5"), Ok(Penalty::Given(0.5))));
+        assert!(penalty("best").is_err());
     }
 }

@@ -72,6 +72,7 @@ fn in_process() -> Vec<f64> {
         privacy: None,
         key_bits: 2048,
         class_weight: None,
+        path: None,
     };
     let run = local::run(&spec, &providers, &randomness, &mut Quiet, None, false).unwrap();
     let beta = &run.outcome.fits[0].beta;

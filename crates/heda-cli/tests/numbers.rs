@@ -177,3 +177,73 @@ fn a_job_on_a_number_can_be_planned() {
     assert_eq!(plan["iterations"], 5);
     assert!(plan["seconds"].as_f64().unwrap() > 0.0, "{plan}");
 }
+
+/// A penalty is chosen on one's own file, in a plan and in an invitation.
+#[test]
+fn a_penalty_is_chosen_planned_and_invited_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    fs::write(here.join("rents.csv"), rents(0..400)).unwrap();
+    let line = "simulate --data rents.csv --seed 3 --penalty auto --iterations 8 --json";
+    let object: serde_json::Value = serde_json::from_str(&done(here, line)).unwrap();
+    let choice = &object["chosen_penalty"];
+    let tried = choice["tried"].as_array().unwrap();
+    let errors: Vec<f64> = tried.iter().map(|t| t["rmse"].as_f64().unwrap()).collect();
+    let chosen = choice["chosen"].as_u64().unwrap() as usize;
+    assert!(
+        errors.iter().all(|error| *error >= errors[chosen]),
+        "{choice}"
+    );
+    assert!(
+        errors[0] > errors[2],
+        "a strong penalty spoils it: {choice}"
+    );
+    assert_eq!(object["iterations"], 8 + 4 * 4);
+    assert_eq!(
+        (&choice["rows"], &object["held_out"]),
+        (&39.into(), &40.into())
+    );
+
+    let line = "simulate --data rents.csv --seed 3 --iterations 2 --write-schema proposal.toml";
+    done(here, line);
+    confirm(here, "proposal.toml", "schema.toml");
+    let line =
+        "invite --name university --schema schema.toml --penalty auto --iterations 8 --out user";
+    done(here, line);
+    let job = fs::read_to_string(here.join("user/job.toml")).unwrap();
+    let both = job.contains("iterations = 8\n") && job.contains("penalty = \"auto\"\n");
+    assert!(both, "{job}");
+    // Providers make room for all gradients.
+    let invitation = fs::read_to_string(here.join("user/invitation.toml")).unwrap();
+    assert!(invitation.contains("iterations = 24\n"), "{invitation}");
+    let provider = "\n[[provider]]\nname = \"north\"\naddress = \"127.0.0.1:1\"\nfingerprint = \
+        \"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"\n";
+    fs::write(here.join("user/planned.toml"), job + provider).unwrap();
+    let plan = done(here, "plan user/planned.toml --rows 400");
+    assert!(plan.contains("at most 24 iterations"), "{plan}");
+    let words = "penalty   5 are tried: 24 iterations and 7 evaluations in all";
+    assert!(plan.contains(words), "{plan}");
+    let providers = [("north", rents(0..200)), ("south", rents(200..400))];
+    let _serving = joined(here, &providers);
+    let line = "train user/job.toml --answers user/answers --out result --json";
+    let object: serde_json::Value = serde_json::from_str(&done(here, line)).unwrap();
+    assert_eq!(
+        object["chosen_penalty"]["tried"].as_array().unwrap().len(),
+        5
+    );
+    assert_eq!(object["revealed"]["count_numbers"], 5 * 3 + 4);
+    let status = done(here, "provider status --config north/provider.toml --json");
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["jobs"][0]["evaluations"], 7, "{status}");
+
+    let words = refused(
+        here,
+        "simulate --data rents.csv --penalty auto --held-out 0",
+    );
+    assert!(words.contains("held-out rows to choose by"), "{words}");
+    let words = refused(here, "simulate --data rents.csv --penalty best");
+    assert!(
+        words.contains("a number above 0, such as 1, or auto"),
+        "{words}"
+    );
+}

@@ -1,6 +1,7 @@
 //! Schema, table, feature scores, clear-text training and metrics: the oracle.
 
 pub mod bundled;
+pub mod collinear;
 pub mod data;
 pub mod date;
 pub mod gradient;

@@ -148,6 +148,7 @@ impl Bench {
             privacy: None,
             key_bits: 2048,
             class_weight: None,
+            path: None,
         }
     }
 

@@ -12,7 +12,7 @@ use heda_blocks::stop::StopCode;
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::loss::LossKind;
-use heda_learn::optimise::Settings;
+use heda_learn::optimise::{PenaltyPath, Settings};
 use heda_learn::resident::Resolution;
 use heda_node::config::ProviderConfig;
 use heda_node::house::ledger::{BudgetReport, JobReport, Ledger};
@@ -133,6 +133,7 @@ impl House {
             standardise: false,
             numeric: false,
             class_weight: None,
+            path: None,
         }
     }
 }
@@ -339,6 +340,7 @@ fn spec(job: u64, encrypt: &[&str]) -> JobSpec {
         privacy: None,
         key_bits: 2048,
         class_weight: None,
+        path: None,
     }
 }
 
@@ -438,8 +440,8 @@ fn what_left_is_counted_before_and_after_an_interruption() {
     let job = || house.jobs().swap_remove(0);
     let counts = || (job().iterations, job().evaluations, job().state);
     assert_eq!(counts(), (2, 0, "open".into()));
-    // Sums of two columns and of their squares, two gradients of three numbers.
-    assert_eq!((job().rankings, house.learned()), (1, 4 + 2 * 3));
+    // Three sums of each of two columns, two gradients of three numbers.
+    assert_eq!((job().rankings, house.learned()), (1, 6 + 2 * 3));
     keeping.stop_after = u32::MAX;
     let resume = keeping.kept.clone();
     train(&user, &daemon, &spec, &mut keeping, resume).unwrap();
@@ -463,6 +465,51 @@ fn what_left_is_counted_before_and_after_an_interruption() {
     let refused = train(&user, &daemon, &spec, &mut Quiet, None).unwrap_err();
     assert!(refused.to_string().contains("is not open"), "{refused}");
     assert_eq!(counts(), (4, 2, "finished".into()));
+}
+
+/// Every evaluation that chooses is counted as any other one, before it is answered; and halves of
+/// the held-out rows that are too small are refused before anything leaves.
+#[test]
+fn what_a_chosen_penalty_reveals_is_counted() {
+    let house = House::new("iterations_per_day = 19\nheld_out_rows_min = 20");
+    let daemon = house.serve();
+    let user = User::new(house.users[0].clone());
+    let chosen = JobSpec {
+        path: Some(PenaltyPath::usual()),
+        ..spec(1, &["clump_thickness", "bare_nuclei"])
+    };
+    let (stop_after, kept) = (5, None);
+    let mut keeping = Keeping { stop_after, kept };
+    let stopped = train(&user, &daemon, &chosen, &mut keeping, None).unwrap_err();
+    assert!(matches!(stopped, JobError::Interrupted), "{stopped}");
+    let job = || house.jobs().swap_remove(0);
+    // The first penalty with its four gradients and its evaluation, and a gradient of the next.
+    assert_eq!((job().iterations, job().evaluations), (5, 1));
+    keeping.stop_after = u32::MAX;
+    let resume = keeping.kept.clone();
+    let outcome = train(&user, &daemon, &chosen, &mut keeping, resume).unwrap();
+    assert_eq!((job().iterations, job().evaluations), (4 + 4 * 2, 5 + 1));
+    assert_eq!(house.learned(), 6 + 12 * 3 + 6 * 28);
+    assert_eq!(outcome.revealed.count_numbers, 6 * 28);
+    // 1 for the sums, 12 and 6: that was the day.
+    let other = JobSpec {
+        job: fresh_job_id(&Randomness::seeded(2)).unwrap(),
+        ..chosen.clone()
+    };
+    let before = house.learned();
+    let refused = train(&user, &daemon, &other, &mut Quiet, None).unwrap_err();
+    assert!(refused.to_string().contains("day"), "{refused}");
+    let few = JobSpec {
+        job: fresh_job_id(&Randomness::seeded(3)).unwrap(),
+        holdout_permille: 50,
+        ..chosen
+    };
+    let refused = train(&user, &daemon, &few, &mut Quiet, None).unwrap_err();
+    assert!(
+        refused.to_string().contains("choose the penalty"),
+        "{refused}"
+    );
+    assert_eq!(house.learned(), before);
 }
 
 #[test]

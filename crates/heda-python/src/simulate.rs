@@ -6,7 +6,7 @@ use crate::schema::Schema;
 use crate::table::Rows;
 use crate::work;
 use heda::{ClassWeight, Dataset, Engine, Epsilon, Failure, Job, JobBuilder, LossKind};
-use heda::{Simulation, Spending};
+use heda::{PenaltyPath, Simulation, Spending};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -20,6 +20,8 @@ pub(crate) struct Wanted {
     loss: String,
     engine: String,
     c: Option<f64>,
+    /// Whether the penalty is chosen by held-out rows instead.
+    choose: bool,
     max_iter: Option<u32>,
     tol: Option<f64>,
     holdout: f64,
@@ -110,6 +112,7 @@ impl Wanted {
     /// The penalty is scikit-learn's, on standardised columns.
     fn settings(&self, builder: JobBuilder) -> JobBuilder {
         let builder = builder.penalty(self.c);
+        let builder = builder.choose_penalty(self.choose.then(PenaltyPath::usual));
         let builder = match self.tol {
             Some(tolerance) => builder.tolerance(tolerance),
             None => builder,

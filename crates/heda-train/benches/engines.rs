@@ -65,6 +65,7 @@ fn train(engine: Engine, batches: usize, iterations: u32) -> Duration {
         privacy: None,
         key_bits: 2048,
         class_weight: None,
+        path: None,
     };
     let run = local::run(&spec, &houses, &randomness, &mut Quiet, None, false).unwrap();
     let phases = run.outcome.phases.iter();

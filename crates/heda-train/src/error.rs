@@ -257,6 +257,17 @@ pub enum Unfit {
         /// Demanded.
         least: usize,
     },
+    /// A penalty would be chosen by few rows.
+    #[error(
+        "{rows} rows of this provider, half of those held out, would choose the penalty, and at least \
+         {least} are demanded; hold out a larger share, or give the penalty"
+    )]
+    Choosing {
+        /// There would be.
+        rows: usize,
+        /// Demanded.
+        least: usize,
+    },
     /// A person may be among the training rows and among the held-out ones.
     #[error(
         "this provider protects persons and not rows, and a person may be trained on and held out: \

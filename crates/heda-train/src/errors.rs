@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 /// Numbers that the evaluation of a number yields: squared errors, absolute errors, and of the
 /// labels their sum and the sum of their squares.
 pub const NUMBERS: usize = 4;
+/// Those that come with the squared errors.
+pub const WITH_SQUARES: usize = 3;
 
 /// Further out no label is: see [`heda_learn::target`].
 const FARTHEST: f64 = 64.0;

@@ -222,7 +222,7 @@ pub trait House: Send + Sync {
     fn pay(&self, job: JobId, what: Bought, cost: Cost) -> Result<(), Refusal>;
 
     /// Called before anything of an evaluation on held-out rows is computed.
-    fn begin_evaluation(&self, job: JobId, class: u32) -> Result<(), Refusal>;
+    fn begin_evaluation(&self, job: JobId, number: u32) -> Result<(), Refusal>;
 }
 
 /// A house within one process: an accountant in memory, no policy beyond the smallest batch.
@@ -375,7 +375,7 @@ impl House for OpenHouse {
         Ok(())
     }
 
-    fn begin_evaluation(&self, _job: JobId, _class: u32) -> Result<(), Refusal> {
+    fn begin_evaluation(&self, _job: JobId, _number: u32) -> Result<(), Refusal> {
         Ok(())
     }
 }

@@ -15,6 +15,7 @@ pub mod negotiation;
 mod parallel;
 pub mod proposal;
 mod release;
+mod rounds;
 mod rows;
 pub mod weighing;
 

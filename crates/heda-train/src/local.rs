@@ -5,6 +5,7 @@ use crate::error::{Defect, JobError, ServeError};
 use crate::house::{House, OpenHouse};
 use crate::job::{self, Checkpoint, JobSpec, Link, Observer, Outcome, Provider, Served};
 use crate::proposal::JobId;
+use crate::rounds::HeldOut;
 use crate::rows::{RowOrder, fresh_row_seed};
 use ed25519_dalek::SigningKey;
 use heda_blocks::channel::{Channel, Recorded, Traffic};
@@ -69,6 +70,12 @@ impl Parts {
         };
         parts.map(house).collect()
     }
+}
+
+/// The held-out rows of a provider that the result is counted on if the others choose a penalty.
+pub fn reported(held_out: &Dataset) -> Dataset {
+    let rows: Vec<usize> = HeldOut::Reported.of(held_out.rows()).collect();
+    held_out.select_rows(&rows)
 }
 
 fn provider_name(index: usize) -> String {

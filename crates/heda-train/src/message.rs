@@ -299,8 +299,10 @@ pub(crate) enum Command {
     },
     /// An evaluation on the held-out rows.
     Evaluate {
-        /// Index into the proposal's classes.
-        class: u32,
+        /// Which one, as [`crate::rounds`] counts them: without a path of penalties an index into
+        /// the proposal's classes.
+        #[serde(rename = "class")]
+        number: u32,
     },
     /// The job is done.
     Finish,
@@ -377,7 +379,7 @@ mod tests {
         round_trip(Sums(vec![1, 2, 3]), 3);
         for command in [
             Command::Finish,
-            Command::Evaluate { class: 1 },
+            Command::Evaluate { number: 1 },
             Command::Gradient {
                 iteration: 1,
                 class: 2,

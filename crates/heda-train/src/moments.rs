@@ -2,8 +2,9 @@
 //!
 //! Training works in deviations from the mean, so that the result does not depend on how wide the
 //! bounds of the schema are. Each provider adds up its training rows: of a number, or a level in
-//! ordinal coding, the values and their squares; of a category in one-hot coding the rows of each
-//! level. Of a numeric label it adds up the numbers and their squares as well, and of classes that are
+//! ordinal coding, the values and their squares, and as many times as it has rows the deviation that
+//! the other encrypted columns leave unexplained ([`heda_learn::collinear`]); of a category in one-hot
+//! coding the rows of each level. Of a numeric label it adds up the numbers and their squares as well, and of classes that are
 //! to be balanced the rows of each. The sums carry masks modulo 2^48 that cancel ([`heda_crypto::masking`]).
 //!
 //! Who learns what. Data user: the sums over all providers; with a single provider, its sums.
@@ -28,6 +29,7 @@ use crate::proposal::Proposal;
 use crate::weighing::{BadWeight, ClassWeight};
 use heda_crypto::bits::{pack, packed_bytes, unpack};
 use heda_crypto::masking::{MASK_BITS, MaskingError, Masks};
+use heda_learn::collinear::unexplained;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::scaling::{Centre, Window};
 use heda_learn::schema::Schema;
@@ -114,6 +116,10 @@ pub struct Moments {
     /// Rows of each class, if they are balanced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counts: Vec<u64>,
+    /// Of each encrypted column the share of its deviation that the others leave unexplained, in the
+    /// mean of the providers; 1 for levels. None if nothing was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<f64>,
 }
 
 /// Why there are no moments.
@@ -175,7 +181,7 @@ fn is_number(feature: &Feature) -> bool {
 /// Numbers that the sums of these features and of the labels have.
 pub(crate) fn numbers(features: &[Feature], labels: OfLabels) -> usize {
     let of = |feature: &Feature| match is_number(feature) {
-        true => 2,
+        true => 3,
         false => feature.columns.len(),
     };
     features.iter().map(of).sum::<usize>() + labels.numbers()
@@ -218,6 +224,7 @@ pub(crate) fn contribution(
         add_row(&mut sums, data.row(row), features, one);
         add_label(&mut sums[of_features..], data.labels()[row], labels, one);
     }
+    add_unexplained(&mut sums, data, features, one);
     let masks = masks.stream(PURPOSE, 0, sums.len())?;
     let masked = sums.iter().zip(masks.iter());
     let masked: Vec<u64> = masked.map(|(sum, mask)| sum.wrapping_add(*mask)).collect();
@@ -237,8 +244,28 @@ fn add_row(sums: &mut [u64], row: &[f64], features: &[Feature], one: f64) {
             [x] => {
                 add(x * one);
                 add(x * x * one);
+                // What is unexplained follows from all rows.
+                add(0.0);
             }
             levels => levels.iter().for_each(|x| add(*x)),
+        }
+    }
+}
+
+/// Puts what the other columns leave of each number, weighed by rows, into its place.
+fn add_unexplained(sums: &mut [u64], data: &Dataset, features: &[Feature], one: f64) {
+    let mut left = unexplained(data, features).into_iter();
+    let mut place = 0;
+    for feature in features {
+        match is_number(feature) {
+            true => {
+                let value = left.next().unwrap_or(0.0) * data.rows() as f64;
+                if let Some(sum) = sums.get_mut(place + 2) {
+                    *sum = (value * one).round() as u64;
+                }
+                place += 3;
+            }
+            false => place += feature.columns.len(),
         }
     }
 }
@@ -289,17 +316,20 @@ pub(crate) fn combine(
     };
     let mut sums = sums.into_iter().map(|sum| sum as f64 / rows);
     let mut next = || sums.next().ok_or(MomentsError::Sum);
-    let mut centres = Vec::new();
+    let (mut centres, mut left) = (Vec::new(), Vec::new());
     for feature in features {
         if is_number(feature) {
             let centre = of_number(next()? / one, next()? / one);
-            centres.push(centre.ok_or(MomentsError::Sum)?);
+            let centre = centre.ok_or(MomentsError::Sum)?;
+            left.push(share_left(next()? / one, centre)?);
+            centres.push(centre);
         } else {
             let mut whole = 0.0;
             for _ in feature.columns.clone() {
                 let share = next()?;
                 whole += share;
                 centres.push(Centre::of_share(share));
+                left.push(1.0);
             }
             (whole <= 1.0 + 1e-9)
                 .then_some(())
@@ -323,7 +353,17 @@ pub(crate) fn combine(
         centres,
         number,
         counts,
+        left,
     })
+}
+
+/// A mean of deviations as a share of the column's. No deviation of values in [0, 1] exceeds ½.
+fn share_left(deviation: f64, centre: Centre) -> Result<f64, MomentsError> {
+    match (deviation <= 0.5 + 1e-6, centre.varies()) {
+        (false, _) => Err(MomentsError::Sum),
+        (true, true) => Ok((deviation / centre.deviation).min(1.0)),
+        (true, false) => Ok(1.0),
+    }
 }
 
 /// The features of which no column varies.
@@ -383,6 +423,7 @@ pub(crate) fn by_schema(
         centres,
         number,
         counts: Vec::new(),
+        left: Vec::new(),
     })
 }
 

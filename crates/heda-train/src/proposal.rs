@@ -7,10 +7,12 @@ pub use privacy::{Privacy, models_of};
 
 use crate::codec::{hex, unhex};
 pub use crate::engine::Engine;
+pub use crate::rounds::Path;
+use crate::rounds::Rounds;
 pub use crate::weighing::ClassWeight;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::loss::LossKind;
-use heda_learn::resident::{Measure, Resolution};
+use heda_learn::resident::Resolution;
 use heda_learn::score::Method;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -157,6 +159,9 @@ pub struct Proposal {
     /// How much the rows of each class count; `None`: all alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class_weight: Option<ClassWeight>,
+    /// Penalties that are tried one after the other; `None`: there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<Path>,
 }
 
 /// A proposal that nobody should accept.
@@ -182,6 +187,9 @@ pub enum BadProposal {
     /// Weights where rows cannot be weighed.
     #[error("a job with class_weight must have {0}")]
     NotWeighed(&'static str),
+    /// A path of penalties where none can be chosen.
+    #[error("a job that chooses its penalty must have {0}")]
+    NoChoice(&'static str),
     /// A number outside what is allowed.
     #[error("{what} is {got}; it must be {allowed}")]
     Range {
@@ -257,6 +265,7 @@ impl Proposal {
         self.check_privacy()?;
         self.check_numeric()?;
         self.check_weights()?;
+        self.check_path()?;
         match self.ranking {
             Ranking::Chosen { chooser, .. } if chooser >= self.identities.len() => {
                 Err(BadProposal::Range {
@@ -272,12 +281,9 @@ impl Proposal {
 
 impl Proposal {
     /// Evaluations that the data user may ask for: one a model, or one for each measure of a
-    /// number's errors.
+    /// number's errors; and one for each penalty that is tried.
     pub fn evaluations(&self) -> u32 {
-        match self.numeric {
-            true => Measure::ALL.len() as u32,
-            false => self.positives.len() as u32,
-        }
+        Rounds::of(self).evaluations()
     }
 }
 
@@ -335,6 +341,7 @@ pub(crate) mod testing {
             standardise: false,
             numeric: false,
             class_weight: None,
+            path: None,
         }
     }
 }

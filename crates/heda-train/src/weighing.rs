@@ -121,6 +121,20 @@ impl Weighing {
         }
     }
 
+    /// What rows of the rest and of the class of a model count. Classes of the rest that count
+    /// differently count their mean: counts of the rest do not tell them apart.
+    pub(crate) fn of_model(&self, model: usize, positive: u32) -> [f64; 2] {
+        match self {
+            Self::Alike => [1.0; 2],
+            Self::Pairs(pairs) => pairs.get(model).copied().unwrap_or([1.0; 2]),
+            Self::ByClass(weights) => {
+                let own = weights.get(positive as usize).copied().unwrap_or(1.0);
+                let others = weights.len().saturating_sub(1).max(1) as f64;
+                [(weights.iter().sum::<f64>() - own) / others, own]
+            }
+        }
+    }
+
     /// The table of a model, an index into the proposal's classes.
     pub(crate) fn table(&self, model: usize, loss: LossKind, resolution: Resolution) -> CodeTable {
         match self {

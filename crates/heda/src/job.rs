@@ -8,7 +8,7 @@ use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::{Delta, DeltaError};
 use heda_learn::data::Dataset;
 use heda_learn::loss::LossKind;
-use heda_learn::optimise::{Settings, usual_iterations};
+use heda_learn::optimise::{PenaltyPath, Settings, usual_iterations};
 use heda_learn::partition::Goal;
 use heda_learn::private::{PlanError, PrivatePlan};
 use heda_learn::resident::Resolution;
@@ -44,6 +44,7 @@ struct Parts {
     loss: Option<LossKind>,
     class_weight: Option<ClassWeight>,
     settings: Settings,
+    path: Option<PenaltyPath>,
     holdout_permille: u32,
     ranking: Ranking,
     encrypted: Encrypted,
@@ -101,6 +102,9 @@ pub enum JobFault {
     /// Weights that the classes do not have.
     #[error(transparent)]
     Weights(#[from] BadWeight),
+    /// A penalty that cannot be chosen.
+    #[error("choosing the penalty needs {0}")]
+    Choice(&'static str),
     /// A penalty that is none.
     #[error("the penalty C must be a number above 0; a large one means a small penalty")]
     Penalty,
@@ -127,6 +131,7 @@ impl Job {
                     max_iterations,
                     ..Settings::lbfgs()
                 },
+                path: None,
                 privacy: None,
                 resolution,
                 holdout_permille: 200,
@@ -164,15 +169,27 @@ impl Job {
         self.parts.class_weight.as_ref()
     }
 
-    /// Scikit-learn's C, or no penalty.
+    /// The penalties of which one will be chosen, if that is wanted.
+    pub fn penalty_path(&self) -> Option<&PenaltyPath> {
+        self.parts.path.as_ref()
+    }
+
+    /// Scikit-learn's C, or no penalty, unless it is chosen.
     pub fn penalty(&self) -> Option<f64> {
         self.parts.settings.c
     }
 
-    /// Iterations at most, of each model; a private job has as many as its plan says.
+    /// Iterations at most, of each model with one penalty; a private job has as many as its plan says.
     pub fn iterations(&self) -> u32 {
         let plan = self.plan().map(|plan| plan.gradients());
         plan.unwrap_or(self.parts.settings.max_iterations)
+    }
+
+    /// Gradients of each model, over all penalties that are tried.
+    pub fn gradients(&self) -> u32 {
+        let single = self.iterations();
+        let path = self.parts.path.as_ref();
+        path.map_or(single, |path| path.all_gradients(single))
     }
 
     /// What a private job does to keep its promise.
@@ -222,6 +239,7 @@ impl Job {
             privacy: parts.privacy,
             key_bits: parts.key_bits,
             class_weight: parts.class_weight.clone(),
+            path: parts.path.clone(),
         };
         match &parts.encrypted {
             Encrypted::Auto { goal, sample } => {
@@ -302,6 +320,13 @@ impl JobBuilder {
     /// features. A smaller number is a larger penalty, nothing is none; 1 if this is not called.
     pub fn penalty(mut self, c: impl Into<Option<f64>>) -> Self {
         self.parts.settings.c = c.into();
+        self
+    }
+
+    /// Tries these penalties one after the other and keeps the best, by one half of the held-out rows;
+    /// the other half is for the result. Each costs gradients and an evaluation.
+    pub fn choose_penalty(mut self, path: impl Into<Option<PenaltyPath>>) -> Self {
+        self.parts.path = path.into();
         self
     }
 
@@ -397,6 +422,7 @@ impl JobBuilder {
             Some(_) => parts.fit_number()?,
             None => parts.check_weights()?,
         }
+        parts.check_path()?;
         let features = parts.schema.columns().len();
         let none = match &parts.encrypted {
             Encrypted::Best(iota) if *iota > features => {

@@ -88,23 +88,23 @@ impl Lesson {
         match self {
             Self::Model => "the model",
             Self::Moments => {
-                "mean and deviation of each encrypted number and of a numeric label, and how many rows \
-                 each encrypted level has and, if classes are balanced, each class, over all \
-                 providers"
+                "mean and deviation of each encrypted number and of a numeric label, how much of each \
+                 encrypted number the other columns leave unexplained, and how many rows each \
+                 encrypted level has and, if classes are balanced, each class, over all providers"
             }
             Self::Gradients => "the gradient of each iteration, summed over all providers",
             Self::HeldOutCounts => {
                 "how many held-out rows of each class score in which range, summed over all \
                  providers; of a numeric label the sums of squared and absolute errors, of the \
-                 numbers and of their squares; no prediction"
+                 numbers and of their squares; the same for each penalty that is tried; no prediction"
             }
             Self::RowsOfEach => "how many rows each provider has",
             Self::Scores => "the scores of the features, summed over all providers",
             Self::Order => "one provider's order of the features, without scores",
             Self::PublishedColumns => "the published columns, with noise",
             Self::Iterations => {
-                "how many iterations there are, and which batch and class each is about; of the \
-                 model nothing else"
+                "how many iterations there are, which batch and class each is about, and how many \
+                 penalties are tried; of the model nothing else"
             }
             Self::Windows => {
                 "which range of each encrypted number the grid covers: eight deviations on both \

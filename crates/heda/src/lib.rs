@@ -81,7 +81,7 @@ pub use heda_learn::bundled::{Bundle, Coding};
 pub use heda_learn::data::Dataset;
 pub use heda_learn::loss::LossKind;
 pub use heda_learn::model::Model;
-pub use heda_learn::optimise::{Method as Optimiser, Settings};
+pub use heda_learn::optimise::{Method as Optimiser, PenaltyPath, Settings};
 pub use heda_learn::partition::Goal;
 pub use heda_learn::schema::Schema;
 pub use heda_learn::score::Method as Score;

@@ -26,8 +26,12 @@ pub struct Plan {
     pub features: usize,
     /// How many of them are encrypted.
     pub iota: usize,
-    /// At most, over all models.
+    /// At most, over all models and all penalties that are tried.
     pub iterations: u32,
+    /// Evaluations on held-out rows; each counts as one of the day's iterations at a provider.
+    pub evaluations: u32,
+    /// Penalties that are tried for each model.
+    pub penalties: u32,
     /// With how many rows it was measured.
     pub measured_rows: usize,
     /// Time of the whole job.
@@ -299,11 +303,24 @@ impl PlanSubject {
 fn of_costs(subject: &PlanSubject, costs: &Costs) -> Plan {
     let spec = &subject.spec;
     let models = spec.positives.len() as u32;
-    let plan = spec
-        .privacy
-        .and_then(|p| p.plan(spec.schema.width() + 1).ok());
-    let each = plan.map_or(spec.settings.max_iterations, |plan| plan.gradients());
-    let iterations = each.saturating_mul(models);
+    let iterations = spec.gradients();
+    // Of a path each penalty is counted on one half of the held-out rows, the result on the other.
+    // A number's result is counted by two measures, a penalty by one of them.
+    let tried = spec
+        .path
+        .as_ref()
+        .map_or(0, |path| path.values().len() as u32);
+    let (trial, measures) = if spec.is_numeric() {
+        (0.5, 2)
+    } else {
+        (1.0, models)
+    };
+    let counted = 1.0 + trial * f64::from(tried);
+    let counted_rows = if tried > 0 { counted / 2.0 } else { counted };
+    let evaluations = match spec.holdout_permille {
+        0 => 0,
+        _ => tried * models + measures,
+    };
     let features = spec.schema.features();
     let width = |chosen: &[usize]| {
         chosen
@@ -316,7 +333,7 @@ fn of_costs(subject: &PlanSubject, costs: &Costs) -> Plan {
         Some(_) => width(&subject.order),
         None => encrypted,
     };
-    let seconds = costs.seconds.of(iterations);
+    let seconds = costs.seconds.with_evaluations(iterations, counted_rows);
     let spread = costs.spread.max(LEAST_SPREAD);
     let around = |value: f64, spread: f64| [value / (1.0 + spread), value * (1.0 + spread)];
     let held_out = subject.rows as u64 * u64::from(spec.holdout_permille) / 1000;
@@ -328,14 +345,16 @@ fn of_costs(subject: &PlanSubject, costs: &Costs) -> Plan {
         features: features.len(),
         iota: subject.iota,
         iterations,
+        evaluations,
+        penalties: tried.max(1),
         measured_rows: costs.measured_rows,
         seconds,
         seconds_range: around(seconds, spread),
-        seconds_setup_and_evaluation: costs.seconds.fixed,
+        seconds_setup_and_evaluation: costs.seconds.with_evaluations(0, counted_rows),
         seconds_per_iteration: costs.seconds.each,
-        bytes_user_to_providers: costs.sent.of(iterations) as u64,
-        bytes_providers_to_user: costs.received.of(iterations) as u64,
-        round_trips_per_provider: costs.round_trips.of(iterations) as u64
+        bytes_user_to_providers: costs.sent.with_evaluations(iterations, counted_rows) as u64,
+        bytes_providers_to_user: costs.received.with_evaluations(iterations, counted_rows) as u64,
+        round_trips_per_provider: costs.round_trips.with_evaluations(iterations, counted) as u64
             / subject.providers as u64,
         peak_memory_bytes: costs.peak_memory,
         peak_memory_bytes_range: costs.peak_memory.map(|bytes| {
@@ -383,6 +402,12 @@ impl Plan {
         }
         if plan.measured_rows < plan.rows {
             lines.push(format!("measured  with {} rows", plan.measured_rows));
+        }
+        if plan.penalties > 1 {
+            lines.push(format!(
+                "penalty   {} are tried: {} iterations and {} evaluations in all",
+                plan.penalties, plan.iterations, plan.evaluations
+            ));
         }
         lines.push(format!(
             "reveals   {} numbers of gradients about {} unknown cells",

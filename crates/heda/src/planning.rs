@@ -18,7 +18,7 @@ use heda_blocks::channel::Traffic;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::data::{Dataset, Feature};
-use heda_learn::optimise::{Method, Settings};
+use heda_learn::optimise::{Method, PenaltyPath, Settings};
 use heda_learn::schema::Schema;
 use heda_learn::target;
 use heda_train::job::{Choice, JobSpec, Quiet};
@@ -40,8 +40,9 @@ const PAPER_ITERATIONS: (u32, u32) = (1, 3);
 const MANY_ROWS: usize = 200_000;
 const ITERATIONS_OF_MANY: (u32, u32) = (1, 4);
 
-/// The phase that iterations belong to.
+/// The phases that iterations and evaluations belong to.
 const TRAINING: &str = "train";
+const EVALUATION: &str = "evaluate";
 
 /// A job as it will be asked for.
 #[derive(Debug)]
@@ -75,25 +76,33 @@ pub fn planned_rows(providers: usize, holdout_permille: u32) -> usize {
     providers * PLANNED_PROVIDER_ROWS * 1000 / trained
 }
 
-/// What stays the same and what comes with every iteration.
+/// What stays the same, and what comes with every iteration and evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
-    /// What a job costs before and after training.
+    /// What a job costs before training.
     pub fixed: f64,
+    /// What it costs to evaluate all models on all held-out rows.
+    pub evaluation: f64,
     /// What an iteration costs.
     pub each: f64,
 }
 
 impl Cost {
-    /// A job with so many iterations.
+    /// A job with so many iterations, whose models are evaluated once.
     pub fn of(&self, iterations: u32) -> f64 {
-        self.fixed + self.each * f64::from(iterations)
+        self.with_evaluations(iterations, 1.0)
     }
 
-    /// From a whole job and the training in it, which had so many iterations.
-    fn measured(whole: f64, training: f64, iterations: u32) -> Self {
+    /// A job with so many iterations, whose models are evaluated so often.
+    pub fn with_evaluations(&self, iterations: u32, evaluations: f64) -> f64 {
+        self.fixed + self.evaluation * evaluations + self.each * f64::from(iterations)
+    }
+
+    /// From a whole job, and training and evaluation in it, with so many iterations.
+    fn measured(whole: f64, training: f64, evaluation: f64, iterations: u32) -> Self {
         Self {
-            fixed: whole - training,
+            fixed: whole - training - evaluation,
+            evaluation,
             each: training / f64::from(iterations),
         }
     }
@@ -101,14 +110,16 @@ impl Cost {
     fn scaled(self, by: f64) -> Self {
         Self {
             fixed: self.fixed * by,
+            evaluation: self.evaluation * by,
             each: self.each * by,
         }
     }
 
-    /// Both numbers by a rule for one.
+    /// All numbers by a rule for one.
     fn combined(self, other: Self, rule: impl Fn(f64, f64) -> f64) -> Self {
         Self {
             fixed: rule(self.fixed, other.fixed),
+            evaluation: rule(self.evaluation, other.evaluation),
             each: rule(self.each, other.each),
         }
     }
@@ -198,25 +209,32 @@ pub fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
 fn observe(shape: &Shape<'_>, share: f64, iterations: u32) -> Result<Observed, Failure> {
     let rows = shape.rows.iter();
     let rows: Vec<usize> = rows.map(|rows| (*rows as f64 * share) as usize).collect();
-    let (run, seconds) = run(shape, &rows, iterations)?;
+    let (run, seconds) = run(shape, &rows, shape.measuring(iterations), None)?;
     // Every model is trained for so many iterations.
     let iterations = iterations * shape.spec.positives.len() as u32;
-    let phases = run.outcome.phases.iter();
-    let training = phases.filter(|phase| phase.phase == TRAINING);
-    let training = training.map(|phase| phase.took.as_secs_f64()).sum();
+    let took = |name: &str| {
+        let phases = run
+            .outcome
+            .phases
+            .iter()
+            .filter(|phase| phase.phase == name);
+        phases.map(|phase| phase.took.as_secs_f64()).sum()
+    };
     let count = |value: fn(&Traffic) -> u64| {
         let providers = run.outcome.providers.iter();
         let traffic = providers.flat_map(|provider| &provider.traffic);
-        let (mut whole, mut training) = (0, 0);
+        let [mut whole, mut training, mut evaluation] = [0.0; 3];
         for (phase, traffic) in traffic {
-            whole += value(traffic);
-            training += u64::from(*phase == TRAINING) * value(traffic);
+            let count = value(traffic) as f64;
+            whole += count;
+            training += if *phase == TRAINING { count } else { 0.0 };
+            evaluation += if *phase == EVALUATION { count } else { 0.0 };
         }
-        Cost::measured(whole as f64, training as f64, iterations)
+        Cost::measured(whole, training, evaluation, iterations)
     };
     Ok(Observed {
         rows: rows.iter().sum(),
-        seconds: Cost::measured(seconds, training, iterations),
+        seconds: Cost::measured(seconds, took(TRAINING), took(EVALUATION), iterations),
         sent: count(|traffic| traffic.bytes_sent),
         received: count(|traffic| traffic.bytes_received),
         round_trips: count(|traffic| traffic.round_trips),
@@ -244,8 +262,12 @@ pub struct Took {
 /// # Errors
 /// If the job cannot be run as asked.
 pub fn run_whole(shape: &Shape<'_>) -> Result<Took, Failure> {
-    let iterations = shape.spec.settings.max_iterations;
-    let (run, seconds) = run(shape, shape.rows, iterations)?;
+    let settings = match shape.spec.path {
+        // Only L-BFGS goes along a path.
+        Some(_) => shape.spec.settings.clone(),
+        None => shape.measuring(shape.spec.settings.max_iterations),
+    };
+    let (run, seconds) = run(shape, shape.rows, settings, shape.spec.path.clone())?;
     let providers = run.outcome.providers.iter();
     let traffic = providers.flat_map(|provider| &provider.traffic);
     let mut took = Took {
@@ -291,8 +313,20 @@ pub fn measuring(schema: &Schema, iterations: u32, batches: usize) -> Settings {
     }
 }
 
-/// Runs the protocol for so many iterations on random rows.
-fn run(shape: &Shape<'_>, rows: &[usize], iterations: u32) -> Result<(LocalRun, f64), Failure> {
+impl Shape<'_> {
+    fn measuring(&self, iterations: u32) -> Settings {
+        let batches = self.spec.settings.method.batches();
+        measuring(&self.spec.schema, iterations, batches)
+    }
+}
+
+/// Runs the protocol on random rows.
+fn run(
+    shape: &Shape<'_>,
+    rows: &[usize],
+    settings: Settings,
+    path: Option<PenaltyPath>,
+) -> Result<(LocalRun, f64), Failure> {
     let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
     let randomness = Randomness::from_os();
     let schema = &shape.spec.schema;
@@ -307,7 +341,8 @@ fn run(shape: &Shape<'_>, rows: &[usize], iterations: u32) -> Result<(LocalRun, 
     let names = shape.order.iter().map(|&f| schema.columns()[f].name());
     let spec = JobSpec {
         job: local::fresh_job_id(&randomness).map_err(|e| bug(&e))?,
-        settings: measuring(schema, iterations, shape.spec.settings.method.batches()),
+        settings,
+        path,
         ranking: Ranking::Given {
             features: names.map(str::to_owned).collect(),
         },

@@ -217,8 +217,11 @@ fn randomness(config: &JobConfig) -> Randomness {
 /// them, may.
 fn terms(config: &JobConfig, schema: &Schema) -> String {
     let names: Vec<&str> = config.providers.iter().map(|p| p.name.as_str()).collect();
+    // Not in the text of a job without it, so that such a job is still the same.
+    let chosen = config.penalty.map(|penalty| format!(" {penalty:?}"));
+    let chosen = chosen.unwrap_or_default();
     let text = format!(
-        "{} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {:?} {:?} {} {} {:?} {names:?}",
+        "{} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {:?} {:?} {} {} {:?} {names:?}{chosen}",
         schema.fingerprint(),
         config.data_set,
         config.engine.name(),
@@ -265,6 +268,7 @@ fn job(
             tolerance: config.tolerance.get(),
             max_iterations: config.iterations.get(),
         })
+        .choose_penalty(config.penalty_path())
         .hold_out(config.holdout_permille())
         .ranking(ranking(config))
         .spend(config.epsilon.map(Spending::Total));

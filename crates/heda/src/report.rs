@@ -7,10 +7,11 @@ mod accuracy;
 mod chart;
 mod markup;
 
-use crate::summary::{Party, RankedFeature, Summary};
+use crate::summary::{Party, RankedFeature, Summary, came_to};
 use accuracy::accuracy;
 use chart::{Bar, bars, decay};
 use heda_learn::model::{Classifier, Model};
+use heda_train::job::TriedPenalty;
 use markup::{details, pair, section, table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -38,6 +39,7 @@ pub fn page(summary: &Summary, model: &Model, command: &str) -> String {
                     (opening(summary))
                     (losses(model))
                     (accuracy(summary))
+                    (penalties(summary))
                     (features(summary))
                     (coefficients(summary, model))
                     (course(summary))
@@ -124,6 +126,62 @@ fn opening(summary: &Summary) -> Markup {
             }
         }
     }
+}
+
+/// How the penalty was chosen, if it was.
+fn penalties(summary: &Summary) -> Markup {
+    let Some(choice) = &summary.chosen_penalty else {
+        return html! {};
+    };
+    let name = |tried: &TriedPenalty| format!("C = {}", tried.c);
+    let steps = || choice.tried.iter().enumerate();
+    let drawn: Vec<Bar> = steps()
+        .map(|(step, tried)| Bar {
+            label: name(tried),
+            value: tried.right.or(tried.rmse).unwrap_or(0.0),
+            shown: came_to(tried),
+            class: match step == choice.chosen {
+                true => "model",
+                false => "control",
+            },
+        })
+        .collect();
+    let row = |(step, tried): (usize, &TriedPenalty)| {
+        let chosen = match step == choice.chosen {
+            true => "chosen",
+            false => "–",
+        };
+        let gradients = tried.gradients.to_string();
+        vec![name(tried), came_to(tried), gradients, chosen.to_owned()]
+    };
+    let rows: Vec<Vec<String>> = steps().map(row).collect();
+    let number = summary.number.is_some();
+    let (title, most) = match number {
+        true => (
+            "Root of the mean squared error on the rows that chose",
+            None,
+        ),
+        false => ("Right predictions on the rows that chose", Some(1.0)),
+    };
+    let head = [
+        "penalty",
+        if number { "error" } else { "right" },
+        "gradients",
+        "",
+    ];
+    let left = html! {
+        (bars(title, &drawn, most))
+        p.key { span.model {} " chosen " span.control {} " not chosen" }
+    };
+    let right = html! {
+        (table("Penalties, from strong to weak", &head, &rows))
+        p {
+            "The penalty was chosen by " (choice.rows) " held-out rows. Accuracy and errors of this \
+             page are counted on " (summary.held_out) " others: the best of several is good on the \
+             rows that chose it also by chance."
+        }
+    };
+    section("Choice of the penalty", &pair(&left, &right))
 }
 
 /// Providers that did not stay to the end.

@@ -219,7 +219,11 @@ impl Simulation {
         let spec = job.spec(name, &self.randomness.party("estimate"));
         let limit = heda_dp::epsilon::LARGEST * 1_000_000_000;
         let limit = Epsilon::from_billionths(limit).map_err(bug)?;
-        let (training, held_out) = parts.rows(job.holdout_permille());
+        let (training, mut held_out) = parts.rows(job.holdout_permille());
+        if job.penalty_path().is_some() {
+            // The others chose the penalty.
+            held_out = held_out.iter().map(local::reported).collect();
+        }
         let houses = parts.houses(job.schema(), limit);
         let began = Instant::now();
         let run = local::run(&spec, &houses, &self.randomness, observer, None, record)
@@ -264,7 +268,13 @@ impl Simulation {
     fn is_enough(&self, rows: usize) -> bool {
         let permille = self.job.holdout_permille();
         let held_out = (rows as u64 * u64::from(permille) / 1000) as usize;
-        rows - held_out >= SMALLEST_BATCH && (permille == 0 || held_out >= SMALLEST_BATCH)
+        let parts = if self.job.penalty_path().is_some() {
+            2
+        } else {
+            1
+        };
+        let enough = held_out / parts >= SMALLEST_BATCH;
+        rows - held_out >= SMALLEST_BATCH && (permille == 0 || enough)
     }
 
     /// What somebody with all rows under one roof would get.

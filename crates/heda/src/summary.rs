@@ -17,7 +17,9 @@ use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
 use heda_learn::schema::Schema;
 use heda_train::histogram::{Confusion, Histogram};
-use heda_train::job::{ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed};
+use heda_train::job::{
+    ChosenPenalty, ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed, TriedPenalty,
+};
 use heda_train::proposal::{Engine, Privacy};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -104,6 +106,9 @@ pub struct Summary {
     pub warnings: Vec<String>,
     /// The penalty and where it applies, in words.
     pub penalty: String,
+    /// How it was chosen, if it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chosen_penalty: Option<ChosenPenalty>,
     /// When it was made, in UTC.
     pub made: String,
     /// Where the model was written.
@@ -254,7 +259,10 @@ impl Summary {
         let features: Vec<&str> = columns.map(|column| column.name()).collect();
         let classes = about.schema.label().classes();
         let rows: usize = outcome.providers.iter().map(|p| p.rows).sum();
-        let iterations: u32 = outcome.fits.iter().map(|fit| fit.iterations).sum();
+        let iterations: u32 = match &outcome.chosen {
+            Some(chosen) => chosen.tried.iter().map(|tried| tried.gradients).sum(),
+            None => outcome.fits.iter().map(|fit| fit.iterations).sum(),
+        };
         let phase = |name: &str| {
             let found = outcome.phases.iter().filter(|phase| phase.phase == name);
             found.map(|phase| phase.took.as_secs_f64()).sum::<f64>()
@@ -305,6 +313,7 @@ impl Summary {
                 .collect(),
             warnings: training::warnings(outcome, &classes),
             penalty: outcome.penalty(),
+            chosen_penalty: outcome.chosen.clone(),
             made: today(),
             auc: only.as_ref().and_then(|only| only.auc),
             by_class,
@@ -382,12 +391,17 @@ impl Summary {
     }
 }
 
-/// The rows that the accuracy is about: those of a provider that left after the evaluation count.
+/// The rows that the accuracy is about: those of a provider that left after the evaluation count,
+/// those that chose the penalty do not.
 fn held_out(outcome: &Outcome) -> usize {
     let first = outcome.fits.first().and_then(|fit| fit.histogram.as_ref());
     match first {
         Some(histogram) => histogram.confusion().rows() as usize,
-        None => outcome.providers.iter().map(|p| p.held_out).sum(),
+        None => {
+            let all: usize = outcome.providers.iter().map(|p| p.held_out).sum();
+            let chose = outcome.chosen.as_ref().map_or(0, |chosen| chosen.rows);
+            all - chose as usize
+        }
     }
 }
 
@@ -442,6 +456,15 @@ fn class_result(fit: &ClassFit, names: &[String]) -> ClassResult {
             .and_then(Histogram::auc_bounds)
             .map(|(low, high)| [low, high]),
         majority_accuracy: histogram.and_then(majority),
+    }
+}
+
+/// What a penalty came to on the rows that choose, in words.
+pub(crate) fn came_to(tried: &TriedPenalty) -> String {
+    match (tried.right, tried.rmse) {
+        (Some(right), _) => format!("{:.2} %", 100.0 * right),
+        (None, Some(rmse)) => significant(rmse),
+        (None, None) => "-".to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::failure::{Failure, Kind};
 use crate::files::{PRIVATE, write_with_mode};
 use crate::report;
-use crate::summary::{About, Summary};
+use crate::summary::{About, Summary, came_to};
 use heda_learn::loss::LossKind;
 use heda_learn::model::{Model, Provenance};
 use heda_learn::schema::Schema;
@@ -112,6 +112,12 @@ fn model(
         ("penalty".to_owned(), summary.penalty.clone()),
         ("end".to_owned(), summary.stopped.join(" ")),
     ]);
+    if let Some(choice) = &summary.chosen_penalty {
+        let tried = choice.tried.iter();
+        let tried = tried.map(|tried| format!("C = {}: {}", tried.c, came_to(tried)));
+        let tried: Vec<String> = tried.collect();
+        notes.insert("penalties_tried".to_owned(), tried.join("; "));
+    }
     if !lost.is_empty() {
         notes.insert(report::PROVIDERS_LOST.to_owned(), lost.join(", "));
     }

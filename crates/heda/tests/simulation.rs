@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use heda::failure::Kind;
-use heda::{ClassWeight, Event, Job, Schema, Simulation, TableReader, Watch};
+use heda::{ClassWeight, Event, Job, PenaltyPath, Schema, Simulation, TableReader, Watch};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -135,4 +135,58 @@ fn classes_can_be_balanced_or_weighed() {
     let odd = Job::builder("flowers", Arc::clone(&schema));
     let odd = odd.class_weight(ClassWeight::Given(vec![1.0])).build();
     assert!(odd.unwrap_err().to_string().contains("1 weights for 3"));
+}
+
+/// A penalty that is chosen is told with the others, in words and in the model file; controls
+/// are counted on the rows that the result is counted on.
+#[test]
+fn a_chosen_penalty_is_told_with_what_the_others_came_to() {
+    let (schema, data) = rows();
+    let job = Job::builder("flowers", schema).choose_penalty(PenaltyPath::usual());
+    let job = job.iterations(6).build().unwrap();
+    assert_eq!((job.iterations(), job.gradients()), (6, 6 + 4 * 3));
+    let simulation = Simulation::new(job).providers(2).danger_seeded(5);
+    let trained = simulation.run(&data, &mut heda::Quiet).unwrap();
+    let summary = &trained.summary;
+    let choice = summary.chosen_penalty.as_ref().unwrap();
+    assert_eq!((choice.rows, summary.held_out), (24, 24));
+    assert_eq!(summary.iterations, 3 * 18);
+    let counts = &summary.matrix.as_ref().unwrap().counts;
+    assert_eq!(counts.iter().flatten().sum::<u64>(), 24);
+    let best = choice.tried[choice.chosen];
+    assert!(choice.tried.iter().all(|tried| tried.right <= best.right));
+    let c = best.c;
+    let words = format!("C = {c} on standardised features, chosen of 5 by 24 other held-out rows");
+    assert_eq!(summary.penalty, words);
+    let notes = &trained.model.provenance().notes;
+    assert!(
+        notes["penalties_tried"].starts_with("C = 0.01: "),
+        "{notes:?}"
+    );
+    let given = simulation_of_defaults()
+        .run(&data, &mut heda::Quiet)
+        .unwrap();
+    assert!(given.summary.chosen_penalty.is_none());
+}
+
+fn simulation_of_defaults() -> Simulation {
+    let job = Job::builder("flowers", rows().0).iterations(3).build();
+    Simulation::new(job.unwrap()).providers(2).danger_seeded(5)
+}
+
+/// What no penalty can be chosen for is refused, with what would do.
+#[test]
+fn a_penalty_is_not_chosen_without_rows_or_with_a_promise() {
+    let (schema, _) = rows();
+    let auto = || {
+        let job = Job::builder("flowers", Arc::clone(&schema));
+        job.choose_penalty(PenaltyPath::usual())
+    };
+    let words = auto().hold_out(0).build().unwrap_err().to_string();
+    assert!(words.contains("held-out rows to choose by"), "{words}");
+    let private = auto()
+        .private_within("1".parse().unwrap(), None, 1000)
+        .unwrap();
+    let words = private.build().unwrap_err().to_string();
+    assert!(words.contains("every try would cost budget"), "{words}");
 }

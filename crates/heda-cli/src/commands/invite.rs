@@ -104,7 +104,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let loss = serde_json::to_value(job.loss()).map_err(|e| Failure::new(Kind::Bug, e))?;
     let minimised = Minimised {
         loss: loss.as_str().unwrap_or_default(),
+        iterations: job.iterations(),
         c: job.penalty().filter(|c| *c != 1.0),
+        chosen: job.penalty_path().is_some(),
         balanced: arguments.training.is_balanced(),
     };
     let job = template::job(&invitation, &minimised);
@@ -126,7 +128,7 @@ fn terms(job: &Job, privacy: Option<PrivacyConfig>) -> Result<Terms, Failure> {
     let held_out = f64::from(job.holdout_permille()) / 1000.0;
     Ok(Terms {
         engine: job.engine(),
-        iterations: NonZeroU32::new(job.iterations()).ok_or_else(bug)?,
+        iterations: NonZeroU32::new(job.gradients()).ok_or_else(bug)?,
         held_out: Share::new(held_out).ok_or_else(bug)?,
         epsilon: None,
         privacy,

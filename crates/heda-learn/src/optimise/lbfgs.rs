@@ -85,6 +85,24 @@ impl Lbfgs {
         }
     }
 
+    /// What is known, for an objective whose penalty is larger by ½·`more`·‖w‖²: gradients and their
+    /// changes differ by a known number. Visits beyond the floor count as their mean, and the floor is
+    /// to be reached again. `None` before the first gradient, or if nothing usable is left.
+    pub(super) fn with_penalty(&self, more: f64) -> Option<Self> {
+        let mut here = self.start(self.here.as_ref()?);
+        add_scaled(&mut here.gradient[1..], more, &here.point[1..]);
+        let pairs = self.pairs.iter().map(|pair| pair.with_penalty(more));
+        let mut next = Self {
+            pairs: pairs.filter(Pair::curves).collect(),
+            floor: VecDeque::new(),
+            caution: 1.0,
+            here: Some(here.clone()),
+            ..self.clone()
+        };
+        next.aim(&here);
+        next.check(next.point.len()).is_ok().then_some(next)
+    }
+
     /// How long the gradient is at the floor if each component is noise of this size.
     fn floor_length(&self, noise: f64) -> f64 {
         FLOOR * noise * (self.point.len() as f64).sqrt()
@@ -100,13 +118,14 @@ impl Lbfgs {
             true => dot(&found.gradient, &step) <= OVERSHOOT * before,
             false => length(&found.gradient) <= FARTHEST * self.floor_length(self.announced),
         };
-        let taught = dot(&step, &change) > LEAST_CURVATURE * length(&step) * length(&change);
+        let pair = Pair { step, change };
+        let taught = pair.curves();
         self.caution = match kept || taught {
             true => 1.0,
             false => self.caution / 4.0,
         };
         if taught {
-            self.pairs.push_back(Pair { step, change });
+            self.pairs.push_back(pair);
             if self.pairs.len() > self.memory {
                 self.pairs.pop_front();
             }
@@ -183,6 +202,19 @@ fn noise_within(change: &[f64]) -> f64 {
 }
 
 impl Pair {
+    /// Whether the gradient rose along the step.
+    fn curves(&self) -> bool {
+        let Self { step, change } = self;
+        dot(step, change) > LEAST_CURVATURE * length(step) * length(change)
+    }
+
+    /// The pair of an objective whose penalty is larger by ½·`more`·‖w‖².
+    fn with_penalty(&self, more: f64) -> Self {
+        let mut pair = self.clone();
+        add_scaled(&mut pair.change[1..], more, &self.step[1..]);
+        pair
+    }
+
     /// The pair with the noise's share of the curvature added, unless the noise hides it.
     fn above(&self, noise: f64) -> Option<Self> {
         let (curvature, far) = (dot(&self.step, &self.change), length(&self.step));

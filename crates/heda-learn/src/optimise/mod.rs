@@ -16,11 +16,13 @@ mod averaged;
 mod descent;
 mod lbfgs;
 mod nesterov;
+mod path;
 mod settings;
 mod state;
 #[cfg(test)]
 mod tests;
 
+pub use path::{MOST_PENALTIES, NoPath, PenaltyPath};
 pub use settings::{Method, Settings, SettingsError, safe_rate, usual_iterations};
 
 use crate::gradient::{Batch, Gradient, GradientSource};
@@ -32,6 +34,11 @@ use std::ops::ControlFlow;
 
 /// Deviations of rounding beyond which the sign of a coefficient counts as determined.
 const SURE: f64 = 2.0;
+
+/// A column is entangled with others if less of its variance than this is its own,
+const OWN: f64 = 0.2;
+/// and rounding may have moved its coefficient by this part of its size.
+const READABLE: f64 = 0.25;
 
 /// More coefficients than any schema makes; guards against absurd checkpoints.
 const MOST_COEFFICIENTS: usize = 1 << 20;
@@ -230,6 +237,19 @@ impl Optimiser {
         })
     }
 
+    /// The same training with other settings, as a rule another penalty: it begins where this one
+    /// stands, with what was learned of the curvature. Gradients are over so many rows.
+    pub fn with_settings(&self, settings: Settings, rows: usize) -> Result<Self, OptimiseError> {
+        let more = settings.l2(rows as f64) - self.settings.l2(rows as f64);
+        let fresh = Self::on(self.basis.clone(), settings, self.dimension())?;
+        let Some(state) = self.state.with_penalty(more) else {
+            return Ok(fresh);
+        };
+        let mut next = Self { state, ..fresh };
+        next.translate();
+        Ok(next)
+    }
+
     /// What to compute next, or `None` when the training has ended.
     pub fn ask(&self) -> Option<Ask<'_>> {
         let (beta, batch) = (&self.asked, self.batch());
@@ -307,6 +327,25 @@ impl Optimiser {
         let solution = self.state.steps().solution();
         let open = |&column: &usize| solution[column + 1].abs() <= SURE * rounding[column + 1];
         Some((0..solution.len() - 1).filter(open).collect())
+    }
+
+    /// Coefficients, from 0 and without the bias, that nearly follow from those of other columns, so
+    /// that rounding may have moved them by a good part of their size. `left` is what the other
+    /// columns leave of each one's deviation, as a share of it; `curvature` the largest second
+    /// derivative of the loss; gradients are over so many rows.
+    pub fn entangled(&self, left: &[f64], curvature: f64, rows: usize) -> Vec<usize> {
+        let rows = rows.max(1) as f64;
+        let noise = self.basis.noise / rows.sqrt();
+        let solution = self.state.steps().solution();
+        let moved =
+            |own: f64| noise / (curvature * own + self.settings.l2(rows)).max(f64::MIN_POSITIVE);
+        let entangled = |&(column, left): &(usize, &f64)| {
+            let own = left * left;
+            let size = solution.get(column + 1).map_or(0.0, |c| c.abs());
+            own < OWN && noise > 0.0 && moved(own) >= READABLE * size
+        };
+        let columns = left.iter().enumerate().filter(entangled);
+        columns.map(|(column, _)| column).collect()
     }
 
     /// Largest component of the last full mean gradient of the objective.

@@ -54,6 +54,15 @@ impl State {
         }
     }
 
+    /// What is known, for an objective whose penalty is larger by ½·`more`·‖w‖²; `None` if nothing
+    /// of it can be used.
+    pub(super) fn with_penalty(&self, more: f64) -> Option<Self> {
+        match self {
+            Self::Lbfgs(state) => state.with_penalty(more).map(Self::Lbfgs),
+            Self::Descent(_) | Self::Nesterov(_) | Self::Averaged(_) => None,
+        }
+    }
+
     pub(super) fn steps(&self) -> &dyn Steps {
         match self {
             Self::Descent(state) => state,

@@ -236,6 +236,87 @@ fn lbfgs_bears_noise_and_says_that_it_is_at_its_floor() {
     assert!(mean[1] < 0.8 * mean[0], "averaging helps: {mean:?}");
 }
 
+/// A warm start is the training with the other penalty, only sooner at its end.
+#[test]
+fn every_step_of_a_path_ends_where_a_training_with_its_penalty_does() {
+    let data = samples::noisy_line(ROWS, WIDTH, 6);
+    let path = PenaltyPath::usual();
+    let basis = Basis {
+        scaling: Scaling::of(&data),
+        noise: 0.0,
+    };
+    let enough = Settings {
+        tolerance: 1e-8,
+        max_iterations: 400,
+        ..Settings::lbfgs()
+    };
+    let mut source = ClearSource::new(&data, 1, LossKind::Logistic);
+    let mut go = |mut optimiser: Optimiser| {
+        let run = optimiser.run(&mut source, |_| ControlFlow::Continue(()));
+        assert_eq!(run.unwrap(), Some(Stop::Converged));
+        optimiser
+    };
+    let (mut warm, mut fresh) = (0, 0);
+    let mut before: Option<Optimiser> = None;
+    for step in 0..path.values().len() {
+        let settings = path.settings(&enough, step);
+        let begun = Optimiser::on(basis.clone(), settings.clone(), WIDTH + 1).unwrap();
+        let alone = go(begun.clone());
+        let next = before.map_or(begun, |before| {
+            before.with_settings(settings.clone(), ROWS).unwrap()
+        });
+        assert_eq!((next.settings(), next.iterations()), (&settings, 0));
+        let next = go(next);
+        let apart = difference(next.beta(), alone.beta());
+        assert!(largest(&apart) < 1e-5, "step {step}: {apart:?}");
+        warm += next.iterations();
+        fresh += alone.iterations();
+        before = Some(next);
+    }
+    assert!(warm < fresh * 3 / 4, "{warm} gradients, {fresh} without");
+}
+
+/// With noise, and with as few gradients as jobs have.
+#[test]
+fn a_path_bears_noise() {
+    let data = samples::noisy_line(ROWS, WIDTH, 6);
+    let scaling = Scaling::of(&data);
+    let path = PenaltyPath::usual();
+    let usual = Settings {
+        max_iterations: usual_iterations(WIDTH),
+        ..Settings::lbfgs()
+    };
+    for seed in 0..10 {
+        let clear = ClearSource::new(&data, 1, LossKind::Logistic);
+        let mut source = Noisy(clear, ChaCha8Rng::seed_from_u64(seed), 0.5);
+        let basis = Basis {
+            scaling: scaling.clone(),
+            noise: ROW_NOISE,
+        };
+        let mut optimiser = Optimiser::on(basis, path.settings(&usual, 0), WIDTH + 1).unwrap();
+        for (step, &c) in path.values().iter().enumerate() {
+            if step > 0 {
+                let settings = path.settings(&usual, step);
+                optimiser = optimiser.with_settings(settings, ROWS).unwrap();
+            }
+            let run = optimiser.run(&mut source, |_| ControlFlow::Continue(()));
+            run.unwrap();
+            let config = crate::oracle::TrainConfig {
+                loss: LossKind::Logistic,
+                settings: Settings {
+                    c: Some(c),
+                    ..Settings::lbfgs()
+                },
+            };
+            let exact = crate::oracle::train(&data, 1, &config).unwrap().beta;
+            let exact = scaling.to_deviations(&exact);
+            let found = scaling.to_deviations(optimiser.beta());
+            let apart = length(&difference(&found, &exact)) / length(&exact);
+            assert!(apart < 0.03, "seed {seed}, C = {c}: {apart}");
+        }
+    }
+}
+
 #[test]
 fn only_a_coefficient_that_is_nothing_but_rounding_may_have_no_sign() {
     // Every row twice, with both values of a column that therefore says nothing.

@@ -370,7 +370,7 @@ fn progress(state: &StateFile) -> (u32, usize) {
     checkpoint.map_or((0, 0), |checkpoint| {
         (
             checkpoint.iteration,
-            checkpoint.histograms.len() + checkpoint.errors.len(),
+            checkpoint.histograms.len() + checkpoint.errors.len() + checkpoint.tried.len(),
         )
     })
 }

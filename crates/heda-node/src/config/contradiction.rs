@@ -61,6 +61,12 @@ pub enum Contradiction {
     /// A private job that asks for something that would carry no noise, or for too weak a promise.
     #[error("[privacy] {0}")]
     Privacy(#[from] PrivacyProblem),
+    /// Two penalties.
+    #[error("give either `c` or `penalty = \"auto\"`")]
+    TwoPenalties,
+    /// A penalty that cannot be chosen.
+    #[error("`penalty = \"auto\"` needs {0}; or give `c`")]
+    NoChoice(&'static str),
     /// Nobody to train with.
     #[error(
         "a job needs at least one [[provider]], or answers to an invitation: `heda train JOB \

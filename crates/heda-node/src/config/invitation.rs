@@ -48,7 +48,7 @@ pub struct Invitation {
 pub struct Terms {
     /// How gradients are computed.
     pub engine: Engine,
-    /// Iterations at most, of each model.
+    /// Iterations at most, of each model with all penalties that are tried.
     pub iterations: NonZeroU32,
     /// Share of the rows that is kept for evaluation.
     pub held_out: Share,

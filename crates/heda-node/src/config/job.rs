@@ -1,7 +1,7 @@
 //! `job.toml`: what a data user wants trained, with whom, and at which price in privacy.
 
 use super::privacy::PrivacyConfig;
-use super::values::{ClassWeights, Iota, Name, NotNegative, Positive, Seconds, Share};
+use super::values::{ClassWeights, Iota, Name, NotNegative, Penalty, Positive, Seconds, Share};
 use super::{Answer, ConfigError, Contradiction, JOB_KEYS, beside, read, repeated};
 use crate::client::RemoteProvider;
 use crate::house::policy::{DataFacts, JobRequest, Published};
@@ -11,7 +11,7 @@ use crate::identity::trust::{Recognition, TrustedPeer};
 use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::loss::LossKind;
-use heda_learn::optimise::Method;
+use heda_learn::optimise::{Method, PenaltyPath};
 use heda_learn::score;
 use heda_train::engine::Engine;
 use serde::Deserialize;
@@ -71,6 +71,8 @@ pub struct JobConfig {
     /// The penalty as scikit-learn's C: ½‖w‖² beside C times the summed loss.
     #[serde(default = "default_c")]
     pub c: Positive,
+    /// How the penalty is found instead.
+    pub penalty: Option<Penalty>,
     /// A fixed seed makes the run reproducible and unprotected: for tests only.
     pub seed: Option<u64>,
     /// Share of the rows that is kept for evaluation.
@@ -242,7 +244,37 @@ impl JobConfig {
         if let Some(privacy) = &self.privacy {
             privacy.check(self)?;
         }
+        self.check_penalty()?;
         self.check_ranking()
+    }
+
+    fn check_penalty(&self) -> Result<(), Contradiction> {
+        match self.penalty {
+            None => Ok(()),
+            Some(Penalty::Auto) if self.c != default_c() => Err(Contradiction::TwoPenalties),
+            Some(Penalty::Auto) if self.holdout_permille() == 0 => Err(Contradiction::NoChoice(
+                "rows to choose by: set `held_out` above 0",
+            )),
+            Some(Penalty::Auto) if !self.optimiser.standardises() => {
+                Err(Contradiction::NoChoice("the optimiser lbfgs"))
+            }
+            Some(Penalty::Auto) if self.engine != Engine::Resident => {
+                Err(Contradiction::NoChoice("engine resident"))
+            }
+            Some(Penalty::Auto) => Ok(()),
+        }
+    }
+
+    /// The penalties of which one is chosen, if that is wanted.
+    pub fn penalty_path(&self) -> Option<PenaltyPath> {
+        self.penalty.map(|Penalty::Auto| PenaltyPath::usual())
+    }
+
+    /// Gradients of each model of a job without a promise of privacy.
+    fn gradients(&self) -> u32 {
+        let single = self.iterations.get();
+        let path = self.penalty_path();
+        path.map_or(single, |path| path.all_gradients(single))
     }
 
     fn check_providers(&self) -> Result<(), Contradiction> {
@@ -324,7 +356,7 @@ impl JobConfig {
             mechanism: self.mechanism,
             iterations: match plan {
                 Some(plan) => u64::from(plan.all_gradients()),
-                None => u64::from(self.iterations.get()),
+                None => u64::from(self.gradients()),
             },
             batch_rows: Some(facts.training_rows / self.optimiser.batches().max(1) as u64),
             co_providers: fingerprints.filter(|f| *f != provider).collect(),
@@ -469,6 +501,44 @@ mod tests {
         }
         let named = GOOD.replacen("iota = 5", "encrypt = [\"a\"]\norder = [\"a\"]", 1);
         assert!(load(&named).unwrap_err().contains("leave `order`"));
+    }
+
+    #[test]
+    fn a_penalty_is_given_or_chosen() {
+        let chosen = GOOD.replacen("c = 1.0", "penalty = \"auto\"", 1);
+        let chosen = load(&chosen).unwrap();
+        assert_eq!(chosen.penalty_path(), Some(PenaltyPath::usual()));
+        assert_eq!(chosen.gradients(), 40 + 4 * 20);
+        assert_eq!(load(GOOD).unwrap().gradients(), 40);
+        let auto = "penalty = \"auto\"";
+        let private = "[privacy]\nepsilon = 1\nrows = 1000\n\n[timeouts]";
+        for (from, to, word) in [
+            (
+                "c = 1.0",
+                "penalty = \"some\"",
+                "`penalty` is one of \"auto\"",
+            ),
+            ("c = 1.0", "c = 2.0", "either `c` or"),
+            ("held_out = 0.2", "held_out = 0.0", "`held_out` above 0"),
+            (
+                "\"lbfgs\"",
+                "\"nesterov\", rate = 1.0",
+                "the optimiser lbfgs",
+            ),
+            ("[timeouts]", private, "every try would cost budget"),
+        ] {
+            let mut text = GOOD.replacen(from, to, 1);
+            if from == "[timeouts]" {
+                text = text
+                    .replace("iota = 5\n", "")
+                    .replace("epsilon = 1.5\n", "");
+            }
+            if !to.starts_with("penalty") {
+                text = format!("{auto}\n{text}");
+            }
+            let error = load(&text).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
     }
 
     #[test]

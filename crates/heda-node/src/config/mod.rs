@@ -23,7 +23,7 @@ pub use provider::{
 };
 pub use provider_keys::PROVIDER_KEYS;
 pub use values::{
-    ClassWeights, Iota, Name, NoName, NoSeconds, NotNegative, Positive, Seconds, Share,
+    ClassWeights, Iota, Name, NoName, NoSeconds, NotNegative, Penalty, Positive, Seconds, Share,
 };
 
 use crate::identity::IdentityError;

@@ -110,6 +110,11 @@ impl PrivacyConfig {
                 "every row must count alike",
             ),
             (
+                job.penalty.is_none(),
+                "penalty",
+                "every try would cost budget, and a private job bounds its coefficients instead",
+            ),
+            (
                 job.optimiser.batches() == 1,
                 "batches",
                 "every gradient is about all rows",

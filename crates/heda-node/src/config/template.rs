@@ -186,17 +186,28 @@ impl ProviderSetup<'_> {
 pub struct Minimised<'a> {
     /// The loss.
     pub loss: &'a str,
+    /// Iterations at most, of each model with one penalty.
+    pub iterations: u32,
     /// The penalty, if it is not the usual one.
     pub c: Option<f64>,
+    /// Whether the penalty is chosen by held-out rows.
+    pub chosen: bool,
     /// Whether every class counts as much as the others together.
     pub balanced: bool,
 }
 
 impl Minimised<'_> {
     fn lines(&self) -> String {
-        let c = self
-            .c
-            .map(|c| format!("# The penalty as scikit-learn's C; 1 if not given.\nc = {c:?}\n"));
+        let given =
+            |c: f64| format!("# The penalty as scikit-learn's C; 1 if not given.\nc = {c:?}\n");
+        let c = match self.chosen {
+            true => Some(
+                "# Several penalties are tried; one half of the held-out rows chooses, the other half\n\
+                 # is for the report.\npenalty = \"auto\"\n"
+                    .to_owned(),
+            ),
+            false => self.c.map(given),
+        };
         let balanced = self.balanced.then_some(
             "# Every class counts as much as the others together.\nclass_weight = \"balanced\"\n",
         );
@@ -226,7 +237,7 @@ pub fn job(invitation: &Invitation, minimised: &Minimised<'_>) -> String {
         quoted(invitation.data_set.as_str()),
         terms.engine.name(),
         quoted(minimised.loss),
-        terms.iterations,
+        minimised.iterations,
         minimised.lines(),
         terms.held_out.get(),
     )

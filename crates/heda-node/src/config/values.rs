@@ -96,6 +96,14 @@ impl<'de> Deserialize<'de> for NotNegative {
     }
 }
 
+/// How the penalty is found, where it is not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Penalty {
+    /// Several are tried, and one is chosen by held-out rows.
+    Auto,
+}
+
 /// How much the rows of each class count.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClassWeights {

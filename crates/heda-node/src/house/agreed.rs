@@ -14,7 +14,7 @@ pub(super) struct Agreed {
     pub(super) request: JobRequest,
     pub(super) grant: Grant,
     pub(super) holdout_permille: u32,
-    /// Evaluations: one a model, or one a measure of a number's errors.
+    /// Evaluations: one a model, or one a measure of a number's errors; and one a penalty that is tried.
     pub(super) models: u64,
     /// Numbers of each.
     pub(super) counts: u64,

@@ -434,7 +434,7 @@ impl House for Visit<'_> {
         Ok(())
     }
 
-    fn begin_evaluation(&self, _job: JobId, _class: u32) -> Result<(), Refusal> {
+    fn begin_evaluation(&self, _job: JobId, _number: u32) -> Result<(), Refusal> {
         let agreed = self.agreed()?;
         let each = self.house.policy.limits.evaluations_per_model.get();
         let most = each.saturating_mul(agreed.models);
@@ -471,6 +471,8 @@ fn terms_of(proposal: &Proposal, data: &str) -> Result<String, JobRefusal> {
 /// Numbers that an evaluation yields: counts of rows, or a part of the sums over a number's errors.
 fn counts(proposal: &Proposal) -> u64 {
     match proposal.numeric {
+        // On a path most are squared errors, with both sums of the labels.
+        true if proposal.path.is_some() => heda_train::errors::WITH_SQUARES as u64,
         true => heda_train::errors::NUMBERS as u64 / u64::from(proposal.evaluations()),
         false => heda_train::histogram::NUMBERS as u64,
     }

@@ -156,6 +156,7 @@ pub fn spec(job: u64) -> JobSpec {
         privacy: None,
         key_bits: 2048,
         class_weight: None,
+        path: None,
     }
 }
 

@@ -13,6 +13,7 @@ use crate::errors::ErrorSum;
 use crate::histogram::Histogram;
 use crate::message::{Command, Message};
 use crate::parallel::{Party, RemoteError, ask_all};
+use crate::rounds::Evaluation;
 use heda_blocks::channel::Channel;
 use heda_crypto::masking::{MaskingError, Masks};
 use heda_crypto::random::Randomness;
@@ -240,12 +241,12 @@ impl UserEngine for PaperUser {
         Ok(Gradient { sum, rows })
     }
 
-    fn histogram(&mut self, class: u32, beta: &[f64]) -> Result<Histogram, JobError> {
-        self.counting.histogram(class, beta)
+    fn histogram(&mut self, ask: Evaluation, beta: &[f64]) -> Result<Histogram, JobError> {
+        self.counting.histogram(ask, beta)
     }
 
-    fn errors(&mut self, measure: u32, beta: &[f64]) -> Result<ErrorSum, JobError> {
-        self.counting.errors(measure, beta)
+    fn errors(&mut self, ask: Evaluation, beta: &[f64]) -> Result<ErrorSum, JobError> {
+        self.counting.errors(ask, beta)
     }
 
     fn channels(&mut self) -> Vec<&mut Channel> {
@@ -274,10 +275,10 @@ impl ProviderEngine for PaperSide {
     fn count(
         &mut self,
         channel: &mut Channel,
-        class: u32,
+        ask: Evaluation,
         positive: u32,
     ) -> Result<(), ServeError> {
-        self.counting.count(channel, class, positive)
+        self.counting.count(channel, ask, positive)
     }
 }
 

@@ -7,6 +7,7 @@ use crate::errors::ErrorSum;
 use crate::histogram::Histogram;
 use crate::parallel::Party;
 use crate::proposal::Proposal;
+use crate::rounds::{Evaluation, Rounds};
 use heda_blocks::channel::Channel;
 use heda_crypto::masking::Masks;
 use heda_crypto::random::Randomness;
@@ -40,6 +41,12 @@ impl Terms<'_> {
     pub(crate) fn gradients(&self) -> Result<u32, PlanError> {
         let plan = self.plan()?;
         Ok(plan.map_or(self.proposal.iterations, |plan| plan.all_gradients()))
+    }
+
+    /// Gradients and evaluations in their order.
+    pub(crate) fn rounds(&self) -> Result<Rounds, PlanError> {
+        let gradients = self.gradients()?;
+        Ok(Rounds::of(self.proposal).with_gradients(gradients))
     }
 
     /// Batches an epoch, at least one.
@@ -198,12 +205,11 @@ pub(crate) trait UserEngine {
         1.0
     }
 
-    /// Held-out rows counted by score and class (J10). `class` is an index into the proposal's
-    /// classes; the decision is where the score is zero.
-    fn histogram(&mut self, class: u32, beta: &[f64]) -> Result<Histogram, JobError>;
+    /// Held-out rows counted by score and class (J10); the decision is where the score is zero.
+    fn histogram(&mut self, ask: Evaluation, beta: &[f64]) -> Result<Histogram, JobError>;
 
     /// Errors on held-out rows with a numeric label, added up by one of the measures (J10).
-    fn errors(&mut self, measure: u32, beta: &[f64]) -> Result<ErrorSum, JobError>;
+    fn errors(&mut self, ask: Evaluation, beta: &[f64]) -> Result<ErrorSum, JobError>;
 
     /// The channels to all providers, in their order.
     fn channels(&mut self) -> Vec<&mut Channel>;
@@ -232,8 +238,12 @@ pub(crate) trait ProviderEngine {
         question: GradientQuestion,
     ) -> Result<(), ServeError>;
 
-    /// Answers one evaluation (J10). Asked for each class, or measure of a number's errors, at most
-    /// once, in order.
-    fn count(&mut self, channel: &mut Channel, class: u32, positive: u32)
-    -> Result<(), ServeError>;
+    /// Answers one evaluation (J10), each at most once, in order. `positive` is the class that counts
+    /// as one.
+    fn count(
+        &mut self,
+        channel: &mut Channel,
+        ask: Evaluation,
+        positive: u32,
+    ) -> Result<(), ServeError>;
 }

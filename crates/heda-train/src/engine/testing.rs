@@ -117,6 +117,7 @@ pub(crate) fn spec(loss: LossKind, iota: usize, batches: usize) -> JobSpec {
         privacy: None,
         key_bits: 2048,
         class_weight: None,
+        path: None,
     }
 }
 

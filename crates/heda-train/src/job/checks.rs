@@ -1,7 +1,6 @@
 //! What the data user checks before the job goes on.
 
-use super::outcome::ProviderSummary;
-use super::spec::{Checkpoint, JobSpec};
+use super::spec::{Checkpoint, JobSpec, Tried};
 use crate::engine::columns::columns_of;
 use crate::engine::{Joined, Part, Terms};
 use crate::error::{BadJob, JobError, PeerProblem};
@@ -72,12 +71,19 @@ pub(super) fn check_capacity(
 
 /// Masks that do not cancel leave numbers that look like any others. Looked at when the conversation
 /// is over: from an earlier reaction a provider could read which place of its table was chosen.
-pub(super) fn check_counts(providers: &[ProviderSummary], counted: &[u64]) -> Result<(), JobError> {
-    let rows: usize = providers.iter().map(|provider| provider.held_out).sum();
-    match counted.iter().all(|count| *count == rows as u64) {
-        true => Ok(()),
-        false => Err(JobError::Counts { rows }),
-    }
+pub(super) fn check_counts(counted: &[Counted]) -> Result<(), JobError> {
+    let off = counted.iter().find(|count| count.found != count.announced);
+    off.map_or(Ok(()), |count| {
+        let rows = count.announced as usize;
+        Err(JobError::Counts { rows })
+    })
+}
+
+/// Rows that an evaluation counted, and how many there are by what providers announced.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted {
+    pub(super) found: u64,
+    pub(super) announced: u64,
 }
 
 /// Whether a checkpoint belongs to this job.
@@ -93,16 +99,40 @@ pub(super) fn check_resume(
         return Err(BadJob::OtherCheckpoint.into());
     }
     let (_, columns) = columns_of(&spec.schema.features(), split);
-    let settings = spec.steps(columns.width)?;
-    let fits = |optimiser: &Optimiser| {
-        *optimiser.settings() == settings && optimiser.beta().len() == columns.width + 1
+    let penalties = spec.path.as_ref().map_or(1, |path| path.values().len());
+    let fits = |(model, optimiser): (usize, &Optimiser)| {
+        let done = checkpoint.tried.len().saturating_sub(model * penalties);
+        let settings = spec.steps_of(columns.width, done.min(penalties - 1));
+        let same = settings.is_ok_and(|settings| *optimiser.settings() == settings);
+        same && optimiser.beta().len() == columns.width + 1
     };
     let models = spec.positives.len();
     let counts = checkpoint.optimisers.len() <= models
         && checkpoint.histograms.len() <= models
         && checkpoint.errors.len() <= Measure::ALL.len();
-    if !counts || !checkpoint.optimisers.iter().all(fits) {
+    let counts = counts && tries_fit(spec, checkpoint, penalties, columns.width + 1);
+    if !counts || !checkpoint.optimisers.iter().enumerate().all(fits) {
         return Err(BadJob::CheckpointSettings.into());
     }
     Ok(())
+}
+
+/// Whether the penalties that were tried are those of models that were begun, and have what the
+/// choice goes by.
+fn tries_fit(spec: &JobSpec, checkpoint: &Checkpoint, penalties: usize, dimension: usize) -> bool {
+    let (tried, begun) = (&checkpoint.tried, checkpoint.optimisers.len());
+    let sound = |tried: &Tried| {
+        let counted = match spec.is_numeric() {
+            true => tried.errors.is_some(),
+            false => tried.histogram.is_some(),
+        };
+        counted && tried.beta.len() == dimension && tried.beta.iter().all(|b| b.is_finite())
+    };
+    match spec.path {
+        None => tried.is_empty(),
+        Some(_) => {
+            let least = begun.saturating_sub(1) * penalties;
+            (least..=begun * penalties).contains(&tried.len()) && tried.iter().all(sound)
+        }
+    }
 }

@@ -6,6 +6,9 @@ mod asked;
 mod bought;
 mod checks;
 mod outcome;
+mod path;
+#[cfg(test)]
+mod path_tests;
 mod provider;
 mod ranking;
 mod scale;
@@ -14,8 +17,9 @@ mod training;
 mod user;
 
 pub use outcome::{
-    ClassFit, NotKept, Observer, Outcome, PhaseTime, ProviderSummary, Quiet, Revealed, Shrunk,
+    ChosenPenalty, ClassFit, NotKept, Observer, Outcome, PhaseTime, ProviderSummary, Quiet,
+    Revealed, Shrunk, TriedPenalty,
 };
 pub use provider::{Provider, Served};
-pub use spec::{Checkpoint, Choice, IotaChooser, JobSpec, Known, NoIota};
+pub use spec::{Checkpoint, Choice, IotaChooser, JobSpec, Known, NoIota, Tried};
 pub use user::{Link, run};

@@ -73,6 +73,9 @@ pub struct ClassFit {
     pub settled: Option<u32>,
     /// Features whose coefficients are so small that rounding leaves their sign open.
     pub undetermined: Vec<String>,
+    /// Features that nearly follow from others, so that rounding may have moved their coefficients
+    /// by a good part of their size.
+    pub entangled: Vec<String>,
     /// Norm of the mean gradient, iteration by iteration.
     pub norms: Vec<f64>,
     /// Gradients that were not taken at the coefficients that were asked for, but at smaller ones.
@@ -107,6 +110,32 @@ impl Shrunk {
             least: before.map_or(factor, |before| before.least.min(factor)),
         })
     }
+}
+
+/// The penalty that was chosen, and the others.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChosenPenalty {
+    /// From the strongest to the weakest.
+    pub tried: Vec<TriedPenalty>,
+    /// Which of them was chosen.
+    pub chosen: usize,
+    /// By how many held-out rows: others than the result is counted on.
+    pub rows: u64,
+}
+
+/// What one penalty came to on the rows that choose.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct TriedPenalty {
+    /// Scikit-learn's C.
+    pub c: f64,
+    /// Gradients of all models.
+    pub gradients: u32,
+    /// Share of right predictions of all models, rows weighed as in training.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub right: Option<f64>,
+    /// Of a numeric label the root of the mean squared error, in its own units.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rmse: Option<f64>,
 }
 
 /// One provider's part.
@@ -172,6 +201,8 @@ pub struct Outcome {
     pub constant: Vec<String>,
     /// The models.
     pub fits: Vec<ClassFit>,
+    /// How the penalty was chosen, if it was.
+    pub chosen: Option<ChosenPenalty>,
     /// The providers.
     pub providers: Vec<ProviderSummary>,
     /// Time by phase.
@@ -190,7 +221,14 @@ impl Outcome {
             false => "features in [0, 1]",
         };
         match (self.settings.c, &self.settings.method) {
-            (Some(c), _) => format!("C = {c} on {scaled}"),
+            (Some(c), _) => match &self.chosen {
+                None => format!("C = {c} on {scaled}"),
+                Some(chosen) => format!(
+                    "C = {c} on {scaled}, chosen of {} by {} other held-out rows",
+                    chosen.tried.len(),
+                    chosen.rows
+                ),
+            },
             (None, Method::Averaged { radius, .. }) => {
                 format!("none; coefficients together no longer than {radius:.1}")
             }

@@ -16,6 +16,7 @@ use crate::moments::{self, MomentsError, OfLabels, Scale};
 use crate::negotiation;
 use crate::proposal::{ClassWeight, Proposal, Ranking, Spending, Split};
 use crate::release::{Offer, overwrite};
+use crate::rounds::HeldOut;
 use crate::rows::{RowOrder, on_grid};
 use crate::weighing::Weighing;
 use ed25519_dalek::{SigningKey, VerifyingKey};
@@ -361,16 +362,18 @@ impl Provider<'_> {
                     engine.gradient(channel, question)?;
                     iterations += 1;
                 }
-                Command::Evaluate { class } => {
-                    let positive = asked.evaluation(proposal, class)?;
+                Command::Evaluate { number } => {
+                    let (evaluation, positive) = asked.evaluation(proposal, number)?;
                     channel.enter_phase("evaluate");
-                    self.house.begin_evaluation(proposal.job, class)?;
+                    self.house.begin_evaluation(proposal.job, number)?;
                     if let Some(plan) = plan {
-                        let counts = Bought::Counts { class };
+                        let counts = Bought::Counts {
+                            class: evaluation.class,
+                        };
                         let cost = plan.cost_of_counts();
                         self.house.pay(proposal.job, counts, cost)?;
                     }
-                    engine.count(channel, class, positive)?;
+                    engine.count(channel, evaluation, positive)?;
                     channel.enter_phase("train");
                 }
                 Command::Finish => return Ok(Served { iterations, rows }),
@@ -457,6 +460,11 @@ fn check_rows(
     if proposal.holdout_permille > 0 && held_out < minimum {
         let (rows, least) = (held_out, minimum);
         return Err(Unfit::HeldOut { rows, least }.into());
+    }
+    let choosing = HeldOut::Choosing.of(held_out).len();
+    if proposal.path.is_some() && choosing < minimum {
+        let (rows, least) = (choosing, minimum);
+        return Err(Unfit::Choosing { rows, least }.into());
     }
     if proposal.privacy.is_some() || proposal.numeric {
         // Nothing is said about labels without noise, not even that they are all alike.

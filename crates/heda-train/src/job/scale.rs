@@ -28,6 +28,9 @@ pub(super) struct Scaled {
     pub(super) constant: Vec<String>,
     /// What the labels are.
     pub(super) reading: Reading,
+    /// Of each column the share of its deviation that others leave unexplained; 1 where that is not
+    /// known.
+    pub(super) left: Vec<f64>,
     /// Where the columns lie that the engine works on; published ones are not known yet.
     centres: Vec<Centre>,
 }
@@ -41,6 +44,7 @@ impl Scaled {
             of_labels: 0,
             constant: Vec::new(),
             reading: Reading::default(),
+            left: vec![1.0; width],
             centres: vec![Centre::NONE; width],
         }
     }
@@ -125,7 +129,7 @@ impl Running<'_> {
         state.moments = Some(moments.clone());
         self.keep(state)?;
         let reading = reading(proposal, &moments).map_err(fault)?;
-        let centres = moments.centres;
+        let Moments { centres, left, .. } = moments;
         let windows = moments::windows(&encrypted, &centres);
         let told = Scale::Told {
             windows: windows.clone(),
@@ -151,7 +155,7 @@ impl Running<'_> {
                 0 => Vec::new(),
                 _ => moments::constant(&encrypted, &centres),
             },
-            ..placed(&windows, &columns.hidden, &centres)
+            ..placed(&windows, &columns.hidden, &centres, &left)
         })
     }
 }
@@ -193,8 +197,11 @@ fn ask(
     moments::combine(&sums, encrypted, labels, fraction_bits, rows).map_err(fault)
 }
 
-fn placed(windows: &[Window], hidden: &[usize], centres: &[Centre]) -> Scaled {
+fn placed(windows: &[Window], hidden: &[usize], centres: &[Centre], left: &[f64]) -> Scaled {
     let mut scaled = Scaled::plain(windows.len());
+    for (&column, left) in hidden.iter().zip(left) {
+        scaled.left[column] = *left;
+    }
     for (&column, centre) in hidden.iter().zip(centres) {
         scaled.centres[column] = windows[column].moved(*centre);
     }

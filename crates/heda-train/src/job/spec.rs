@@ -5,11 +5,11 @@ use crate::errors::ErrorSum;
 use crate::histogram::Histogram;
 use crate::moments::Moments;
 use crate::proposal::{
-    ClassWeight, Engine, JobId, PROTOCOL_VERSION, Privacy, Proposal, Ranking, Spending, Split,
+    ClassWeight, Engine, JobId, PROTOCOL_VERSION, Path, Privacy, Proposal, Ranking, Spending, Split,
 };
 use heda_learn::data::Feature;
 use heda_learn::loss::LossKind;
-use heda_learn::optimise::{Optimiser, Settings};
+use heda_learn::optimise::{Optimiser, PenaltyPath, Settings, Stop};
 use heda_learn::partition::Partition;
 use heda_learn::private::PrivatePlan;
 use heda_learn::resident::Resolution;
@@ -104,6 +104,8 @@ pub struct JobSpec {
     pub key_bits: u32,
     /// How much the rows of each class count; `None`: all alike.
     pub class_weight: Option<ClassWeight>,
+    /// Penalties of which one is chosen by held-out rows, instead of the one of `settings`.
+    pub path: Option<PenaltyPath>,
 }
 
 impl JobSpec {
@@ -135,7 +137,19 @@ impl JobSpec {
             standardise: self.standardises(),
             numeric: self.is_numeric(),
             class_weight: self.class_weight.clone(),
+            path: self.path(),
         }
+    }
+
+    /// The path of penalties as providers see it.
+    fn path(&self) -> Option<Path> {
+        let path = self.path.as_ref()?;
+        let (first, next) = path.gradients(self.settings.max_iterations);
+        Some(Path {
+            penalties: path.values().len() as u32,
+            first,
+            next,
+        })
     }
 
     /// Whether training works in deviations from the mean. A private job has coordinates of its
@@ -146,11 +160,15 @@ impl JobSpec {
 
     /// How many gradients the job asks for, over all classes. A plan that is impossible is found by
     /// whoever makes it.
-    fn gradients(&self) -> u32 {
+    pub fn gradients(&self) -> u32 {
         let columns = |feature: Feature| feature.columns.len();
         let width: usize = self.schema.features().into_iter().map(columns).sum();
         let plan = self.privacy.and_then(|p| p.plan(width + 1).ok());
-        let each = plan.map_or(self.settings.max_iterations, |plan| plan.gradients());
+        let each = match (plan, self.path()) {
+            (Some(plan), _) => plan.gradients(),
+            (None, Some(path)) => path.gradients(),
+            (None, None) => self.settings.max_iterations,
+        };
         each.saturating_mul(self.positives.len() as u32)
     }
 
@@ -165,6 +183,15 @@ impl JobSpec {
     pub(crate) fn steps(&self, width: usize) -> Result<Settings, BadJob> {
         let plan = self.plan(width)?;
         Ok(plan.map_or_else(|| self.settings.clone(), |plan| plan.settings()))
+    }
+
+    /// How each model is improved with one of the penalties of the path, if there is one.
+    pub(crate) fn steps_of(&self, width: usize, step: usize) -> Result<Settings, BadJob> {
+        let settings = self.steps(width)?;
+        Ok(match &self.path {
+            Some(path) => path.settings(&settings, step),
+            None => settings,
+        })
     }
 
     fn feature(&self, name: &str) -> Result<usize, JobError> {
@@ -277,6 +304,36 @@ pub struct Checkpoint {
     /// The same of a private job, which bought it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bought: Option<Vec<Centre>>,
+    /// Penalties of a path that are done, all of one model before those of the next. The optimiser
+    /// of a model is the one of the first that is not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Tried>,
+}
+
+/// One penalty of a path for one model: what came of it. Not asked for again, as no evaluation is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tried {
+    /// The coefficients, in the coordinates of the rows that the engine works on.
+    pub beta: Vec<f64>,
+    /// Gradients used.
+    pub iterations: u32,
+    /// Why it ended.
+    pub stop: Stop,
+    /// The iteration in which it converged or reached the floor of noise, if it did.
+    pub settled: Option<u32>,
+    /// Features whose coefficients are not determined.
+    pub undetermined: Vec<String>,
+    /// Features that nearly follow from others and have no readable coefficients.
+    pub entangled: Vec<String>,
+    /// Norm of the last mean gradient.
+    pub norm: Option<f64>,
+    /// Counts of the rows that choose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<Histogram>,
+    /// The same for a numeric label: squared errors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<ErrorSum>,
 }
 
 impl Checkpoint {
@@ -291,6 +348,7 @@ impl Checkpoint {
             errors: Vec::new(),
             moments: None,
             bought: None,
+            tried: Vec::new(),
         }
     }
 }

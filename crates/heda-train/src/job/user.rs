@@ -1,9 +1,10 @@
 //! The data user's side of a job.
 
-use super::checks::{check_acceptance, check_capacity, check_counts, check_resume};
+use super::checks::{Counted, check_acceptance, check_capacity, check_counts, check_resume};
 use super::outcome::{ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Revealed};
 use super::ranking::{self, Ranked};
 use super::spec::{Checkpoint, JobSpec};
+use super::training::Ground;
 use crate::codec::hex;
 use crate::engine::columns::columns_of;
 use crate::engine::reading::Reading;
@@ -13,6 +14,7 @@ use crate::errors;
 use crate::message::{Acceptance, Announcements, Command, Message, Published, Release};
 use crate::parallel::{Party, ask_all};
 use crate::proposal::{Proposal, Split};
+use crate::rounds::{HeldOut, Rounds};
 use ed25519_dalek::VerifyingKey;
 use heda_blocks::channel::Channel;
 use heda_crypto::masking::{Origin, Roster};
@@ -50,18 +52,11 @@ pub fn run(
     observer: &mut dyn Observer,
     resume: Option<Checkpoint>,
 ) -> Result<Outcome, JobError> {
-    let mut job = Running {
-        spec,
-        randomness,
-        observer,
-        phases: Vec::new(),
-        failed: None,
-        held_out: 0,
-    };
-    let began = Instant::now();
-    // J1 to J3
     let identities = links.iter().map(|link| hex(link.identity.as_bytes()));
     let proposal = spec.proposal(identities.collect(), randomness.is_seeded());
+    let mut job = Running::new(spec, &proposal, randomness, observer);
+    let began = Instant::now();
+    // J1 to J3
     let mut joined = job.phase("agree", |job| job.agree(&proposal, links))?;
     // J4, J5
     let Ranked {
@@ -92,29 +87,36 @@ pub fn run(
     // J6
     job.phase("publish", |job| job.collect_releases(&mut joined, &split))?;
     let basis = scaled.basis(spec, &joined, &columns)?;
-    job.held_out = joined.iter().map(|party| party.part.held_out).sum();
+    job.held_out = joined.iter().map(|party| party.part.held_out).collect();
+    job.rows = joined.iter().map(|party| party.part.rows).sum();
+    job.rounds = terms.rounds().map_err(BadJob::from)?;
     // J7, J8
     let (mut engine, summaries) = job.phase("encrypt", |job| {
         job.set_up(&terms, joined, &basis.scaling, &scaled.reading)
     })?;
     let engine = engine.as_mut();
     // J9
-    let mut fits = job.phase("train", |job| {
-        job.train(engine, &basis, &features, &mut state)
-    })?;
+    let ground = Ground {
+        basis: &basis,
+        features: &features,
+        reading: &scaled.reading,
+        left: &scaled.left,
+    };
+    let (mut fits, mut chosen) = job.phase("train", |job| job.train(engine, ground, &mut state))?;
     // J10
-    let counted = job.phase("evaluate", |job| {
+    job.phase("evaluate", |job| {
         job.evaluate(engine, &mut fits, &mut state)
     })?;
+    job.set_counting_apart();
     // J11: who is gone by now is no loss to the result.
     let mut channels = engine.channels();
     for channel in &mut channels {
         let _ = Command::Finish.send(channel);
     }
-    if let Some(error) = job.failed {
+    if let Some(error) = job.failed.take() {
         return Err(error.into());
     }
-    check_counts(&summaries, &counted)?;
+    check_counts(&job.counted)?;
     for fit in &mut fits {
         fit.beta = scaled.windows.to_values(&fit.beta);
         if let (Reading::Number(scale), Some(number)) =
@@ -122,7 +124,15 @@ pub fn run(
         {
             fit.beta = scale.to_places(&fit.beta);
             let unit = scale.unit() * number.bounds.range();
-            fit.errors = errors::of_sums(&state.errors, job.held_out as u64, unit);
+            let rows = match spec.path {
+                Some(_) => job.announced(HeldOut::Reported),
+                None => job.announced(HeldOut::All),
+            };
+            fit.errors = errors::of_sums(&state.errors, rows, unit);
+            let tried = chosen.iter_mut().flat_map(|chosen| &mut chosen.tried);
+            for rmse in tried.filter_map(|tried| tried.rmse.as_mut()) {
+                *rmse *= unit;
+            }
         }
     }
     let providers: Vec<ProviderSummary> = summaries
@@ -135,7 +145,7 @@ pub fn run(
         })
         .collect();
     let summed = providers.len() > 1 && spec.engine.implementation()?.sums_over_providers();
-    let mut revealed = revealed(spec, &columns, state.iteration, &fits, &providers, summed);
+    let mut revealed = revealed(spec, &columns, &state, &fits, &providers, summed);
     let bought = spec
         .privacy
         .map_or(0, |privacy| 2 * u64::from(privacy.moments));
@@ -145,7 +155,8 @@ pub fn run(
     let user_busy = began
         .elapsed()
         .saturating_sub(waited.unwrap_or(Duration::ZERO));
-    let settings = spec.steps(columns.width)?;
+    let step = chosen.as_ref().map_or(0, |chosen| chosen.chosen);
+    let settings = spec.steps_of(columns.width, step)?;
     let phases = job.phases;
     Ok(Outcome {
         ranking,
@@ -155,6 +166,7 @@ pub fn run(
         settings,
         constant: scaled.constant,
         fits,
+        chosen,
         providers,
         phases,
         user_busy,
@@ -170,8 +182,39 @@ pub(super) struct Running<'a> {
     phases: Vec<PhaseTime>,
     /// Why the job will fail when the conversation is over.
     pub(super) failed: Option<BadJob>,
-    /// Rows that all providers hold out.
-    pub(super) held_out: usize,
+    /// Rows that each provider holds out.
+    pub(super) held_out: Vec<usize>,
+    /// Training rows of all providers.
+    pub(super) rows: usize,
+    /// Gradients and evaluations in their order.
+    pub(super) rounds: Rounds,
+    /// What evaluations of this run counted.
+    pub(super) counted: Vec<Counted>,
+    /// How long evaluations between gradients took.
+    pub(super) counting: Duration,
+}
+
+impl<'a> Running<'a> {
+    /// Before anyone was asked for anything.
+    pub(super) fn new(
+        spec: &'a JobSpec,
+        proposal: &Proposal,
+        randomness: &'a Randomness,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        Self {
+            spec,
+            randomness,
+            observer,
+            phases: Vec::new(),
+            failed: None,
+            held_out: Vec::new(),
+            rows: 0,
+            rounds: Rounds::of(proposal),
+            counted: Vec::new(),
+            counting: Duration::ZERO,
+        }
+    }
 }
 
 impl Running<'_> {
@@ -188,6 +231,17 @@ impl Running<'_> {
             took: began.elapsed(),
         });
         done
+    }
+
+    /// Evaluations that came between gradients belong to the evaluation.
+    fn set_counting_apart(&mut self) {
+        for time in &mut self.phases {
+            match time.phase {
+                "train" => time.took = time.took.saturating_sub(self.counting),
+                "evaluate" => time.took += self.counting,
+                _ => {}
+            }
+        }
     }
 
     fn agree(
@@ -309,15 +363,18 @@ impl Running<'_> {
 fn revealed(
     spec: &JobSpec,
     columns: &Columns,
-    gradients: u32,
+    state: &Checkpoint,
     fits: &[ClassFit],
     providers: &[ProviderSummary],
     summed: bool,
 ) -> Revealed {
     let histograms = fits.iter().filter_map(|fit| fit.histogram.as_ref());
+    let histograms = histograms.chain(state.tried.iter().filter_map(|t| t.histogram.as_ref()));
+    let tried = state.tried.iter().filter_map(|tried| tried.errors);
+    let tried = tried.map(|sum| 1 + sum.labels.map_or(0, |labels| labels.len() as u64));
     let rows: u64 = providers.iter().map(|provider| provider.rows as u64).sum();
     Revealed {
-        gradient_numbers: u64::from(gradients) * (columns.width as u64 + 1),
+        gradient_numbers: u64::from(state.iteration) * (columns.width as u64 + 1),
         moment_numbers: 0,
         label_numbers: 0,
         count_numbers: histograms
@@ -327,6 +384,7 @@ fn revealed(
                     .filter_map(|fit| fit.errors)
                     .map(|_| errors::NUMBERS as u64),
             )
+            .chain(tried)
             .sum(),
         unknown_cells: rows * (columns.hidden.len() as u64 + spec.positives.len().min(1) as u64),
         summed,

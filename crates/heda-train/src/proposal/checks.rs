@@ -60,6 +60,27 @@ impl Proposal {
         }
     }
 
+    /// What choosing a penalty needs. A private job would pay for every try.
+    pub(super) fn check_path(&self) -> Result<(), BadProposal> {
+        let Some(path) = self.path else {
+            return Ok(());
+        };
+        let models = self.positives.len() as u32;
+        let rules = [
+            (self.engine == Engine::Resident, "engine resident"),
+            (self.privacy.is_none(), "no promise of privacy"),
+            (self.standardise, "the optimiser lbfgs"),
+            (self.holdout_permille > 0, "rows held out to choose by"),
+            (path.is_sound(), "2 to 16 penalties with a gradient each"),
+            (
+                path.gradients().saturating_mul(models) == self.iterations,
+                "as many gradients as its penalties have together",
+            ),
+        ];
+        let broken = rules.into_iter().find(|(holds, _)| !holds);
+        broken.map_or(Ok(()), |(_, rule)| Err(BadProposal::NoChoice(rule)))
+    }
+
     pub(super) fn check_weights(&self) -> Result<(), BadProposal> {
         let counted = self.class_weight != Some(ClassWeight::Balanced) || self.standardise;
         let rules = [

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod numbers;
+mod path;
 mod refusals;
 mod scaling;
 mod weights;
@@ -81,6 +82,7 @@ fn spec(classes: &[&str], settings: Settings) -> JobSpec {
         privacy: None,
         key_bits: 2048,
         class_weight: None,
+        path: None,
     }
 }
 

@@ -6,6 +6,7 @@ use heda_crypto::random::Randomness;
 use heda_learn::data::Dataset;
 use heda_learn::loss::LossKind;
 use heda_learn::model::Errors;
+use heda_learn::optimise::{PenaltyPath, Settings};
 use heda_learn::oracle::{TrainConfig, score, train};
 use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
@@ -69,6 +70,7 @@ fn spec(schema: Arc<Schema>, iterations: u32) -> JobSpec {
         privacy: None,
         key_bits: 2048,
         class_weight: None,
+        path: None,
     }
 }
 
@@ -253,4 +255,75 @@ fn what_does_not_go_with_a_number_is_refused_in_words() {
             "{words}"
         );
     }
+}
+
+/// Of a number the penalty is chosen by squared errors.
+#[test]
+fn a_penalty_is_chosen_by_squared_errors() {
+    let parts = parts(&[200, 240], 1.0);
+    let spec = JobSpec {
+        path: Some(PenaltyPath::usual()),
+        ..spec(schema(1.0, ""), 14)
+    };
+    let outcome = run_with(&spec, &parts, &mut Quiet, None).unwrap();
+    let (training, held_out) = parts.rows(250);
+    let choosing = held_out.iter().map(|part| {
+        let rows: Vec<usize> = (0..part.rows() / 2).collect();
+        part.select_rows(&rows)
+    });
+    let choosing = joined(&choosing.collect::<Vec<_>>());
+    let reported: Vec<Dataset> = held_out.iter().map(local::reported).collect();
+    let reported = joined(&reported);
+    assert_eq!(choosing.rows() + reported.rows(), 110);
+    let chosen = outcome.chosen.unwrap();
+    assert_eq!(chosen.rows, choosing.rows() as u64);
+    for tried in &chosen.tried {
+        let config = TrainConfig {
+            loss: LossKind::Ridge,
+            settings: Settings {
+                c: Some(tried.c),
+                ..Settings::lbfgs()
+            },
+        };
+        let exact = train(&joined(&training), 0, &config).unwrap();
+        let exact = errors(&exact.beta, &choosing, 1.0).rmse;
+        let apart = (tried.rmse.unwrap() / exact - 1.0).abs();
+        assert!(apart < 0.03, "C = {}: {:?} {exact}", tried.c, tried.rmse);
+    }
+    // A line with little noise and many rows: a strong penalty spoils it.
+    assert!(chosen.tried[chosen.chosen].c >= 1.0, "{chosen:?}");
+    assert!(chosen.tried[0].rmse > chosen.tried[2].rmse);
+    let found = outcome.fits[0].errors.unwrap();
+    let exact = errors(&outcome.fits[0].beta, &reported, 1.0);
+    assert_eq!(found.rows, reported.rows() as u64);
+    assert!(
+        (found.rmse / exact.rmse - 1.0).abs() < 0.03,
+        "{found:?} {exact:?}"
+    );
+    assert_eq!(outcome.revealed.count_numbers, 5 * 3 + 4);
+}
+
+/// Two columns that nearly say the same have coefficients that nobody can read, and are named.
+#[test]
+fn columns_that_follow_from_others_are_named() {
+    let entangled = |twin: f64| {
+        let part = |seed: u64| {
+            let data = rows(200, 1.0, seed);
+            let values = data.values().chunks_exact(3).flat_map(|row| {
+                // The third column becomes the first one, and a little of its own.
+                [row[0], row[1], (1.0 - twin) * row[0] + twin * row[2]]
+            });
+            let values = values.collect();
+            let features = data.features().to_vec();
+            Dataset::new(features, values, data.labels().to_vec(), Vec::new()).unwrap()
+        };
+        let parts = vec![part(1), part(2)];
+        let parts = Parts::new(parts, &Randomness::seeded(5)).unwrap();
+        let spec = spec(schema(1.0, ""), 14);
+        let outcome = run_with(&spec, &parts, &mut Quiet, None).unwrap();
+        outcome.fits[0].entangled.clone()
+    };
+    assert_eq!(entangled(1.0), Vec::<String>::new(), "all their own");
+    assert_eq!(entangled(0.5), Vec::<String>::new(), "half its own");
+    assert_eq!(entangled(0.02), ["a", "c"]);
 }

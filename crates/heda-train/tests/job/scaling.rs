@@ -57,7 +57,7 @@ fn bounds_that_are_far_too_wide_cost_nothing() {
         let all = joined(&parts);
         let exact = train(&all, 1, &TrainConfig::logistic()).unwrap();
         let outcome = run_with(&encrypt_all(14), parts, &mut Quiet, None).unwrap();
-        assert_eq!(outcome.revealed.moment_numbers, 4, "two numbers a column");
+        assert_eq!(outcome.revealed.moment_numbers, 6, "three numbers a column");
         let fit = &outcome.fits[0];
         assert_eq!(fit.iterations, 14, "every gradient is asked for");
         let scaling = Scaling::of(&all);

@@ -61,6 +61,29 @@ impl Parts {
         }
     }
 
+    pub(super) fn check_path(&self) -> Result<(), JobFault> {
+        if self.path.is_none() {
+            return Ok(());
+        }
+        let rules = [
+            (
+                self.privacy.is_none(),
+                "a job without a promise of privacy: every try would cost budget, and a private job \
+                 bounds its coefficients instead",
+            ),
+            (self.engine == Engine::Resident, "engine resident"),
+            (self.settings.method.standardises(), "the optimiser lbfgs"),
+            (
+                self.holdout_permille > 0,
+                "held-out rows to choose by, a fifth for instance",
+            ),
+        ];
+        match rules.into_iter().find(|(holds, _)| !holds) {
+            Some((_, rule)) => Err(JobFault::Choice(rule)),
+            None => Ok(()),
+        }
+    }
+
     pub(super) fn check_weights(&self) -> Result<(), JobFault> {
         let Some(weight) = &self.class_weight else {
             return Ok(());

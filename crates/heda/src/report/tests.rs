@@ -4,7 +4,7 @@ use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::loss::LossKind;
 use heda_learn::model::Provenance;
 use heda_train::histogram::Confusion;
-use heda_train::job::Revealed;
+use heda_train::job::{ChosenPenalty, Revealed};
 use heda_train::proposal::Engine;
 
 /// What a hostile provider might call a feature.
@@ -102,6 +102,7 @@ fn summary() -> Summary {
             "The sign of mitoses is open.".into(),
         ],
         penalty: "C = 1 on standardised features".into(),
+        chosen_penalty: None,
         made: "2026-01-02 03:04:05 UTC".into(),
         model_path: None,
         report_path: None,
@@ -271,4 +272,37 @@ fn words_are_quoted_for_a_shell() {
     assert_eq!(quoted("my folder"), "'my folder'");
     assert_eq!(quoted("it's"), "'it'\\''s'");
     assert_eq!(quoted(""), "''");
+}
+
+#[test]
+fn a_chosen_penalty_is_shown_with_what_the_others_came_to() {
+    let tried = [(0.1, 0.7), (1.0, 0.9), (10.0, 0.85)].map(|(c, right)| TriedPenalty {
+        c,
+        gradients: 8,
+        right: Some(right),
+        rmse: None,
+    });
+    let chosen = Summary {
+        chosen_penalty: Some(ChosenPenalty {
+            tried: tried.to_vec(),
+            chosen: 1,
+            rows: 19,
+        }),
+        ..summary()
+    };
+    let page = super::page(&chosen, &model(), "heda");
+    assert!(page.contains("Choice of the penalty"), "{page}");
+    assert!(page.contains("chosen by 19 held-out rows"), "{page}");
+    for share in ["70.00 %", "90.00 %", "85.00 %"] {
+        assert!(page.contains(share), "{share}");
+    }
+    let text = chosen.text();
+    assert!(
+        text.contains("  C = 1                                 90.00 %  chosen"),
+        "{text}"
+    );
+    assert!(
+        text.contains("  C = 10                                85.00 %\n"),
+        "{text}"
+    );
 }

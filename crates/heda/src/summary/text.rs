@@ -1,6 +1,7 @@
 //! The summary in words: a table, and the features with their protection.
 
-use super::{RankedFeature, Summary};
+use super::{RankedFeature, Summary, came_to};
+use heda_train::job::TriedPenalty;
 
 impl Summary {
     /// The table and the paragraph.
@@ -59,8 +60,9 @@ impl Summary {
                 "trained on", self.iota, self.features, self.iterations, self.engine
             ),
             format!("{:<36}{}", "penalty", self.penalty),
-            String::new(),
         ];
+        lines.extend(self.penalty_lines());
+        lines.push(String::new());
         if let Some(promise) = &self.private {
             lines.push(format!(
                 "{:<36}epsilon {}, delta {:e}, for every row and all that was revealed",
@@ -127,6 +129,22 @@ impl Summary {
         }
         lines.extend(self.cost_lines());
         lines
+    }
+
+    /// What each penalty came to, if one was chosen.
+    fn penalty_lines(&self) -> Vec<String> {
+        let Some(choice) = &self.chosen_penalty else {
+            return Vec::new();
+        };
+        let line = |(step, tried): (usize, &TriedPenalty)| {
+            let name = format!("  C = {}", tried.c);
+            let chosen = match step == choice.chosen {
+                true => "  chosen",
+                false => "",
+            };
+            format!("{name:<36}{:>9}{chosen}", came_to(tried))
+        };
+        choice.tried.iter().enumerate().map(line).collect()
     }
 
     fn cost_lines(&self) -> [String; 3] {

@@ -51,9 +51,22 @@ pub(super) fn warnings(outcome: &Outcome, names: &[String]) -> Vec<String> {
         let confusion = fit.histogram.as_ref().map(|h| h.confusion());
         let of_counts = confusion.and_then(|confusion| of_counts(&confusion));
         warnings.extend(of_counts.map(|words| format!("{whose}{words}")));
-        let open = (fit.undetermined.iter()).filter(|name| !outcome.constant.contains(name));
+        let entangled = (fit.entangled.iter()).filter(|name| !outcome.constant.contains(name));
+        let entangled: Vec<&str> = entangled.map(String::as_str).collect();
+        let open = fit
+            .undetermined
+            .iter()
+            .filter(|name| !outcome.constant.contains(name) && !entangled.contains(&name.as_str()));
         let open: Vec<&str> = open.map(String::as_str).collect();
         warnings.extend(shrunk(fit, names));
+        if !entangled.is_empty() {
+            warnings.push(format!(
+                "{whose}These features nearly follow from the others, so that rounding may have moved \
+                 their coefficients far, and there is nothing to be read from them: {}. Predictions \
+                 do not suffer. Leave some of them out, or take a larger penalty.",
+                entangled.join(", ")
+            ));
+        }
         if !open.is_empty() {
             warnings.push(format!(
                 "{whose}The sign of these coefficients is not determined, rounding may have turned \
@@ -115,6 +128,7 @@ mod tests {
             norms: Vec::new(),
             settled: None,
             undetermined: Vec::new(),
+            entangled: Vec::new(),
             shrunk: None,
             histogram: None,
             errors: None,

@@ -21,6 +21,7 @@ use crate::errors::ErrorSum;
 use crate::histogram::Histogram;
 use crate::message::{Command, Message};
 use crate::parallel::{Party, RemoteError, ask_all};
+use crate::rounds::{Evaluation, HeldOut, Rounds};
 use heda_blocks::channel::Channel;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, SetupSecond};
@@ -68,8 +69,8 @@ pub(in super::super) struct ResidentUser {
     pub(super) likely: Encoding,
     /// Columns that it knows.
     open: Vec<usize>,
-    /// Gradients of the whole job.
-    iterations: u32,
+    /// Gradients and evaluations of the whole job.
+    rounds: Rounds,
     /// Whether the bias is a column of the rows.
     private: bool,
     /// By what the coefficients of the last gradient were multiplied.
@@ -151,13 +152,21 @@ impl ResidentUser {
             likely: encoding.likely(scaling),
             encoding,
             open: terms.columns.open.clone(),
-            iterations: terms.gradients().map_err(Impossible::job)?,
+            rounds: terms.rounds().map_err(Impossible::job)?,
             private: terms.proposal.privacy.is_some(),
             shrunk: 1.0,
             count_noise: count_noise(terms)
                 .map_err(Impossible::job)?
                 .map(|noise| noise.deviation()),
         })
+    }
+}
+
+impl ResidentUser {
+    /// How many held-out rows all providers have.
+    fn held_out(&self, which: HeldOut) -> usize {
+        let parts = self.remotes.iter().map(|remote| remote.part.held_out);
+        parts.map(|rows| which.of(rows).len()).sum()
     }
 }
 
@@ -335,13 +344,14 @@ impl Remote {
         &mut self,
         shape: &Shape,
         weights: &Weights,
-        class: u32,
+        ask: Evaluation,
     ) -> Result<Vec<u64>, RemoteError> {
-        let rows = self.part.held_out;
-        let mut rng = self.randomness.fork("resident held-out", class.into())?;
-        Command::Evaluate { class }.send(&mut self.channel)?;
+        let rows = ask.rows.of(self.part.held_out).len();
+        let number = ask.number;
+        let mut rng = self.randomness.fork("resident held-out", number.into())?;
+        Command::Evaluate { number }.send(&mut self.channel)?;
         // E1
-        let numbers = TreeNumbers::Evaluation { class };
+        let numbers = TreeNumbers::Evaluation { number };
         let (message, ahead) = self.counting.ahead(shape, rows, numbers, &mut rng)?;
         self.channel.send(tag::AHEAD, &message)?;
         let length = shape.column_bytes(rows).iter().sum();
@@ -390,7 +400,7 @@ impl UserEngine for ResidentUser {
             command,
             iteration: ask.iteration,
             batch: ask.batch,
-            goes_on: ask.iteration + 1 < self.iterations,
+            goes_on: self.rounds.goes_on(ask.iteration),
         };
         let parts = ask_all(&mut self.remotes, |remote| remote.gradient(&round))?;
         let sums = whole_sums(&shape, &parts).into_iter();
@@ -410,7 +420,7 @@ impl UserEngine for ResidentUser {
 
     /// Counts that do not add up are not reacted to here: a provider could read from a reaction
     /// which place of a table was read. The job looks at them when the conversation is over.
-    fn histogram(&mut self, class: u32, beta: &[f64]) -> Result<Histogram, JobError> {
+    fn histogram(&mut self, ask: Evaluation, beta: &[f64]) -> Result<Histogram, JobError> {
         let shape = &self.count_shape;
         let mut beta = Zeroizing::new(beta.to_vec());
         if self.private {
@@ -419,7 +429,7 @@ impl UserEngine for ResidentUser {
         let weights =
             Weights::new(&beta, &self.encoding, shape.resolution).map_err(Defect::Coefficients)?;
         let parts = ask_all(&mut self.remotes, |remote| {
-            remote.count(shape, &weights, class)
+            remote.count(shape, &weights, ask)
         })?;
         let unused = u64::BITS - shape.row_bits;
         let sum = |place: usize| {
@@ -430,17 +440,13 @@ impl UserEngine for ResidentUser {
                 Some(_) => sum as i64 >> unused,
             }
         };
-        let rows = self.remotes.iter().map(|remote| remote.part.held_out);
+        let rows = self.held_out(ask.rows);
         let counts: Vec<i64> = (0..shape.counts()).map(sum).collect();
-        Ok(Histogram::of_counts(
-            &counts,
-            rows.sum::<usize>() as u64,
-            self.count_noise,
-        ))
+        Ok(Histogram::of_counts(&counts, rows as u64, self.count_noise))
     }
 
-    fn errors(&mut self, measure: u32, beta: &[f64]) -> Result<ErrorSum, JobError> {
-        self.add_errors(measure, beta)
+    fn errors(&mut self, ask: Evaluation, beta: &[f64]) -> Result<ErrorSum, JobError> {
+        self.add_errors(ask, beta)
     }
 
     fn channels(&mut self) -> Vec<&mut Channel> {

@@ -21,6 +21,7 @@ use crate::error::{Defect, JobError, ServeError};
 use crate::errors::ErrorSum;
 use crate::message::{Command, Message};
 use crate::parallel::{RemoteError, ask_all};
+use crate::rounds::{Evaluation, HeldOut};
 use heda_blocks::channel::Channel;
 use heda_crypto::bits::{MOST_BITS, pack, packed_bytes, signed, unpack};
 use heda_learn::resident::{CodeTable, Measure, Weights};
@@ -53,8 +54,8 @@ fn sum_bytes(shape: &Shape, measure: Measure) -> [usize; 2] {
 }
 
 /// Sums of the labels, and of their squares, in steps of 2^−12 of a deviation.
-fn add_labels(held_out: &Rows) -> Zeroizing<Vec<u64>> {
-    let batch = held_out.batch(0..held_out.count(), 0);
+fn add_labels(held_out: &Rows, which: HeldOut) -> Zeroizing<Vec<u64>> {
+    let batch = held_out.batch(which.of(held_out.count()), 0);
     let mut sums = Zeroizing::new(vec![0u64; LABEL_SUMS]);
     for row in 0..batch.count() {
         let label = batch.label(row).deviations();
@@ -71,21 +72,22 @@ impl ResidentProvider {
     pub(super) fn add_errors(
         &mut self,
         channel: &mut Channel,
-        number: u32,
+        ask: Evaluation,
     ) -> Result<(), ServeError> {
-        let measure = measure(number).ok_or(StepError::Length {
+        let number = ask.number;
+        let measure = measure(ask.class).ok_or(StepError::Length {
             what: "the number of the measure",
-            got: number as usize,
+            got: ask.class as usize,
             expected: Measure::ALL.len(),
         })?;
         let shape = &self.count_shape;
         let table = CodeTable::of_errors(measure, shape.resolution);
-        let batch = self.held_out.batch(0..self.held_out.count(), 0);
+        let batch = self.held_out.batch(ask.rows.of(self.held_out.count()), 0);
         let rows = batch.count();
         let mut rng = self.randomness.fork(ERRORS_MASK, number.into())?;
         // N1
         let ahead = channel.receive(tag::AHEAD, shape.ahead_bytes(rows)?.iter().sum())?;
-        let numbers = TreeNumbers::Evaluation { class: number };
+        let numbers = TreeNumbers::Evaluation { number };
         let (columns, ready) = self
             .counting
             .ready(shape, batch, &ahead, numbers, &mut rng)?;
@@ -108,7 +110,7 @@ impl ResidentProvider {
             .stream(ERRORS_MASK, number.into(), count)
             .map_err(ServeError::defect)?;
         let mut message = sum.close(shape, &masks[..width]);
-        let labels = add_labels(&self.held_out);
+        let labels = add_labels(&self.held_out, ask.rows);
         let masked = labels.iter().zip(&masks[width..]);
         let masked: Vec<u64> = masked.map(|(sum, mask)| sum.wrapping_add(*mask)).collect();
         message.extend(pack(&masked, MOST_BITS));
@@ -123,14 +125,15 @@ impl Remote {
         &mut self,
         shape: &Shape,
         weights: &Weights,
-        number: u32,
+        ask: Evaluation,
         measure: Measure,
     ) -> Result<(Vec<u64>, Vec<u64>), RemoteError> {
-        let rows = self.part.held_out;
+        let rows = ask.rows.of(self.part.held_out).len();
+        let number = ask.number;
         let mut rng = self.randomness.fork("resident held-out", number.into())?;
-        Command::Evaluate { class: number }.send(&mut self.channel)?;
+        Command::Evaluate { number }.send(&mut self.channel)?;
         // N1
-        let numbers = TreeNumbers::Evaluation { class: number };
+        let numbers = TreeNumbers::Evaluation { number };
         let (message, ahead) = self.counting.ahead(shape, rows, numbers, &mut rng)?;
         self.channel.send(tag::AHEAD, &message)?;
         let length = shape.column_bytes(rows).iter().sum();
@@ -166,13 +169,17 @@ impl Remote {
 
 impl ResidentUser {
     /// The sum of the errors that predictions by β have on all held-out rows, in deviations.
-    pub(super) fn add_errors(&mut self, number: u32, beta: &[f64]) -> Result<ErrorSum, JobError> {
+    pub(super) fn add_errors(
+        &mut self,
+        ask: Evaluation,
+        beta: &[f64],
+    ) -> Result<ErrorSum, JobError> {
         let shape = &self.count_shape;
-        let measure = measure(number).ok_or(Defect::Repeated("a measure of errors"))?;
+        let measure = measure(ask.class).ok_or(Defect::Repeated("a measure of errors"))?;
         let weights =
             Weights::new(beta, &self.likely, shape.resolution).map_err(Defect::Coefficients)?;
         let parts = ask_all(&mut self.remotes, |remote| {
-            remote.errors(shape, &weights, number, measure)
+            remote.errors(shape, &weights, ask, measure)
         })?;
         let (sums, labels): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let unit = CodeTable::of_errors(measure, shape.resolution).unit();

@@ -11,6 +11,7 @@ use super::{
 use crate::engine::reading::Tables;
 use crate::engine::{GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError};
+use crate::rounds::{Evaluation, Rounds};
 use heda_blocks::channel::Channel;
 use heda_crypto::bits::MOST_BITS;
 use heda_crypto::masking::Masks;
@@ -39,8 +40,8 @@ pub(in super::super) struct ResidentProvider {
     numeric: bool,
     rows: Rows,
     pub(super) held_out: Rows,
-    /// Gradients of the whole job.
-    iterations: u32,
+    /// Gradients and evaluations of the whole job.
+    rounds: Rounds,
     noise: Option<Noise>,
     count_noise: Option<Noise>,
     pub(super) randomness: Randomness,
@@ -108,7 +109,7 @@ impl ResidentProvider {
             shape,
             row_bits: None,
             count_shape,
-            iterations: terms.gradients().map_err(ServeError::defect)?,
+            rounds: terms.rounds().map_err(ServeError::defect)?,
             noise: noise(terms).map_err(ServeError::defect)?,
             count_noise: count_noise(terms).map_err(ServeError::defect)?,
             randomness: randomness.clone(),
@@ -227,8 +228,8 @@ impl ProviderEngine for ResidentProvider {
             .stream(&purpose, ask.iteration.into(), sum.width())
             .map_err(ServeError::defect)?;
         channel.send(tag::SUM, &sum.close(&shape, &masks))?;
-        let iteration = ask.iteration + 1;
-        if iteration < self.iterations {
+        if self.rounds.goes_on(ask.iteration) {
+            let iteration = ask.iteration + 1;
             let batch = super::next_batch(ask.batch);
             let mut ready = VecDeque::new();
             for (number, block) in self
@@ -245,25 +246,27 @@ impl ProviderEngine for ResidentProvider {
         Ok(())
     }
 
-    /// Steps E1 to E4, or N1 to N4. Classes are evaluated in order and once: their number is the round of the
-    /// mask.
+    /// Steps E1 to E4, or N1 to N4. Evaluations are asked for in order and once: their number is the
+    /// round of the mask.
     fn count(
         &mut self,
         channel: &mut Channel,
-        class: u32,
+        ask: Evaluation,
         positive: u32,
     ) -> Result<(), ServeError> {
         self.ready = None;
         if self.numeric {
-            return self.add_errors(channel, class);
+            return self.add_errors(channel, ask);
         }
         let shape = &self.count_shape;
-        let batch = self.held_out.batch(0..self.held_out.count(), positive);
+        let number = ask.number;
+        let batch = ask.rows.of(self.held_out.count());
+        let batch = self.held_out.batch(batch, positive);
         let rows = batch.count();
-        let mut rng = self.randomness.fork("resident counts", class.into())?;
+        let mut rng = self.randomness.fork("resident counts", number.into())?;
         // E1
         let ahead = channel.receive(tag::AHEAD, shape.ahead_bytes(rows)?.iter().sum())?;
-        let numbers = TreeNumbers::Evaluation { class };
+        let numbers = TreeNumbers::Evaluation { number };
         let (columns, ready) = self
             .counting
             .ready(shape, batch, &ahead, numbers, &mut rng)?;
@@ -284,7 +287,7 @@ impl ProviderEngine for ResidentProvider {
         if let Some(noise) = &self.count_noise {
             let mut rng = self
                 .randomness
-                .fork("resident noise of counts", class.into())?;
+                .fork("resident noise of counts", number.into())?;
             let noise_drawn = noise.draw(owed.len(), &mut rng);
             for (owed, noise) in owed.iter_mut().zip(noise_drawn.iter()) {
                 *owed = owed.wrapping_add(*noise);
@@ -293,7 +296,7 @@ impl ProviderEngine for ResidentProvider {
         }
         let masks = self
             .masks
-            .stream(&purpose, class.into(), owed.len())
+            .stream(&purpose, number.into(), owed.len())
             .map_err(ServeError::defect)?;
         for (owed, mask) in owed.iter_mut().zip(masks.iter()) {
             *owed = owed.wrapping_add(*mask);

@@ -269,8 +269,8 @@ pub(super) enum TreeNumbers {
     },
     /// An evaluation.
     Evaluation {
-        /// Of which class.
-        class: u32,
+        /// Which one of the job.
+        number: u32,
     },
 }
 
@@ -292,7 +292,7 @@ impl TreeNumbers {
                 block,
                 again,
             } => (u64::from(again), iteration, block),
-            Self::Evaluation { class } => (2, class, 0),
+            Self::Evaluation { number } => (2, number, 0),
         };
         kind << 60 | u64::from(number) << 28 | u64::from(block) << 12
     }

@@ -17,7 +17,7 @@ fn counted(edges: &'static [f64], label: u32, own: Option<u16>) -> Vec<u64> {
     let shape = pair.shape.clone();
     let batch = pair.rows.batch(0..1, pair.grid.1[0] ^ label);
     let rng = |what: &str| Randomness::seeded(9).fork(what, 0).unwrap();
-    let numbers = TreeNumbers::Evaluation { class: 0 };
+    let numbers = TreeNumbers::Evaluation { number: 0 };
     let ahead = pair.user.ahead(&shape, 1, numbers, &mut rng("places"));
     let (ahead, user) = ahead.unwrap();
     let ready = pair
