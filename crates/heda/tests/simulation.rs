@@ -144,7 +144,7 @@ fn a_chosen_penalty_is_told_with_what_the_others_came_to() {
     let (schema, data) = rows();
     let job = Job::builder("flowers", schema).choose_penalty(PenaltyPath::usual());
     let job = job.iterations(6).build().unwrap();
-    assert_eq!((job.iterations(), job.gradients()), (6, 6 + 4 * 3));
+    assert_eq!((job.iterations(), job.gradients()), (6, 5 * 6));
     let simulation = Simulation::new(job).providers(2).danger_seeded(5);
     let trained = simulation.run(&data, &mut heda::Quiet).unwrap();
     let summary = &trained.summary;

@@ -21,6 +21,7 @@ mod settings;
 mod state;
 #[cfg(test)]
 mod tests;
+mod vectors;
 
 pub use path::{MOST_PENALTIES, NoPath, PenaltyPath};
 pub use settings::{Method, Settings, SettingsError, safe_rate, usual_iterations};
@@ -31,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use state::{State, Steps};
 use std::fmt;
 use std::ops::ControlFlow;
+use vectors::{add_scaled, all_finite, difference, dot, is_vector, largest, length};
 
 /// Deviations of rounding beyond which the sign of a coefficient counts as determined.
 const SURE: f64 = 2.0;
@@ -480,33 +482,4 @@ impl TryFrom<Stored> for Optimiser {
         optimiser.translate();
         Ok(optimiser)
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-fn length(a: &[f64]) -> f64 {
-    dot(a, a).sqrt()
-}
-
-fn largest(a: &[f64]) -> f64 {
-    a.iter().fold(0.0, |m, v| v.abs().max(m))
-}
-
-fn difference(a: &[f64], b: &[f64]) -> Vec<f64> {
-    a.iter().zip(b).map(|(a, b)| a - b).collect()
-}
-
-fn add_scaled(a: &mut [f64], factor: f64, b: &[f64]) {
-    a.iter_mut().zip(b).for_each(|(a, b)| *a += factor * b);
-}
-
-fn all_finite(a: &[f64]) -> bool {
-    a.iter().all(|v| v.is_finite())
-}
-
-/// For stored vectors: `dimension` finite numbers.
-fn is_vector(a: &[f64], dimension: usize) -> bool {
-    a.len() == dimension && all_finite(a)
 }

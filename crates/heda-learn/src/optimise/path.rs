@@ -2,9 +2,9 @@
 //! beginning where the one before it ended.
 //!
 //! Strong penalties have small coefficients and are quickly trained; a weaker one moves them a
-//! little further. The first has as many gradients as a training with one penalty, each of the
-//! others half as many: what was learned of the curvature is kept, because a penalty changes it by
-//! a known number.
+//! little further. Each has as many gradients as a training with one penalty: with half as many some
+//! ended far from where they should. What was learned of the curvature is kept, because a penalty
+//! changes it by a known number.
 
 use super::Settings;
 
@@ -53,7 +53,7 @@ impl PenaltyPath {
     /// How many gradients each penalty gets, if a single one would get so many: the first, and every
     /// other one.
     pub fn gradients(&self, single: u32) -> (u32, u32) {
-        (single, single.div_ceil(2))
+        (single, single)
     }
 
     /// Gradients of all penalties of a model, if a single one would get so many.
@@ -127,8 +127,8 @@ mod tests {
         };
         let path = PenaltyPath::usual();
         let each = [0, 1, 4].map(|step| path.settings(&settings, step));
-        assert_eq!(each.clone().map(|s| s.max_iterations), [15, 8, 8]);
-        assert_eq!(path.all_gradients(15), 47);
+        assert_eq!(each.clone().map(|s| s.max_iterations), [15, 15, 15]);
+        assert_eq!(path.all_gradients(15), 75);
         assert_eq!(each.map(|s| s.c), [Some(0.01), Some(0.1), Some(100.0)]);
     }
 }

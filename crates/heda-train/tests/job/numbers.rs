@@ -156,7 +156,7 @@ fn the_model_is_ridge_regression_and_its_errors_are_added_up() {
             (found - clear).abs() < 0.02 && clear > 0.6,
             "{found} {clear}"
         );
-        assert_eq!(outcome.revealed.moment_numbers, 2 * 3 + 2);
+        assert_eq!(outcome.revealed.moment_numbers, 3 * 3 + 2);
         assert_eq!(outcome.revealed.count_numbers, 4);
     }
 }

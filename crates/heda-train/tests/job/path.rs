@@ -201,22 +201,25 @@ fn counted(tried: &Tried, training: &Dataset, choosing: &Dataset) -> (usize, usi
 
 #[test]
 fn the_penalty_is_the_one_that_training_in_clear_would_choose() {
-    for (world, best) in [(WEAK, 4), (USUAL, 2)] {
+    for (world, weak) in [(WEAK, true), (USUAL, false)] {
         let (training, choosing) = world.rows();
         let clear = in_clear(&training, &choosing);
         let losses: Vec<f64> = clear.iter().map(|wrong| *wrong as f64).collect();
-        assert_eq!(PenaltyPath::usual().choose(&losses), best, "{clear:?}");
-        // It is clearly so: no other one is within two rows.
-        assert!(
-            best == 4 && clear[4] + 10 < clear[2] || best == 2,
-            "{clear:?}"
-        );
+        let best = PenaltyPath::usual().choose(&losses);
+        match weak {
+            // Clearly better than C = 1.
+            true => assert!(best > 2 && clear[best] + 10 < clear[2], "{clear:?}"),
+            false => assert_eq!(best, 2, "{clear:?}"),
+        }
         let mut last = Last::default();
         let outcome = world.run(&mut last, None).unwrap();
         let chosen = outcome.chosen.as_ref().unwrap();
         let shares: Vec<f64> = chosen.tried.iter().map(|t| t.right.unwrap()).collect();
-        assert_eq!(chosen.chosen, best, "{shares:?} {clear:?}");
-        assert_eq!(outcome.settings.c, Some(chosen.tried[best].c));
+        // Two that are nearly equal may be taken for each other.
+        let found = chosen.chosen;
+        assert!(clear[found] <= clear[best] + 2, "{shares:?} {clear:?}");
+        assert_eq!(found > 2, weak, "{shares:?} {clear:?}");
+        assert_eq!(outcome.settings.c, Some(chosen.tried[found].c));
         assert_eq!(chosen.rows, choosing.rows() as u64);
         // What was counted under encryption is what the same models get wrong in clear.
         let tried = last.0.unwrap().tried;
@@ -336,12 +339,7 @@ fn one_penalty_is_chosen_for_all_classes() {
     assert_eq!(outcome.fits.len(), 3);
     let chosen = outcome.chosen.unwrap();
     assert_eq!(chosen.tried.len(), 5);
-    assert!(
-        chosen
-            .tried
-            .iter()
-            .all(|t| t.gradients == 3 * if t.c < 0.05 { 6 } else { 3 })
-    );
+    assert!(chosen.tried.iter().all(|t| t.gradients == 3 * 6));
     let best = chosen.tried[chosen.chosen].right.unwrap();
     assert!(chosen.tried.iter().all(|t| t.right.unwrap() <= best));
     // The middle class is the one that no line tells apart.

@@ -298,11 +298,11 @@ fn a_chosen_penalty_is_shown_with_what_the_others_came_to() {
     }
     let text = chosen.text();
     assert!(
-        text.contains("  C = 1                                 90.00 %  chosen"),
+        text.contains("  C = 1                               90.00 %  chosen"),
         "{text}"
     );
     assert!(
-        text.contains("  C = 10                                85.00 %\n"),
+        text.contains("  C = 10                              85.00 %\n"),
         "{text}"
     );
 }
