@@ -215,13 +215,13 @@ fn a_penalty_is_chosen_planned_and_invited_to() {
     assert!(both, "{job}");
     // Providers make room for all gradients.
     let invitation = fs::read_to_string(here.join("user/invitation.toml")).unwrap();
-    assert!(invitation.contains("iterations = 24\n"), "{invitation}");
+    assert!(invitation.contains("iterations = 40\n"), "{invitation}");
     let provider = "\n[[provider]]\nname = \"north\"\naddress = \"127.0.0.1:1\"\nfingerprint = \
         \"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"\n";
     fs::write(here.join("user/planned.toml"), job + provider).unwrap();
     let plan = done(here, "plan user/planned.toml --rows 400");
-    assert!(plan.contains("at most 24 iterations"), "{plan}");
-    let words = "penalty   5 are tried: 24 iterations and 7 evaluations in all";
+    assert!(plan.contains("at most 40 iterations"), "{plan}");
+    let words = "penalty   5 are tried: 40 iterations and 7 evaluations in all";
     assert!(plan.contains(words), "{plan}");
     let providers = [("north", rents(0..200)), ("south", rents(200..400))];
     let _serving = joined(here, &providers);

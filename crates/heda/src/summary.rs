@@ -1,6 +1,7 @@
 //! What a finished run is worth telling: the object of `--json`, a short table, and the privacy
 //! paragraph in plain words.
 
+mod classes;
 mod interval;
 mod matrix;
 mod number;
@@ -13,13 +14,12 @@ pub use matrix::Matrix;
 pub use number::{NumberControls, NumberResult};
 pub(crate) use number::{r_squared, significant};
 
+use classes::class_result;
 use heda_dp::account::across_providers;
 use heda_learn::model::{FeatureUse, Protection};
 use heda_learn::schema::Schema;
 use heda_train::histogram::{Confusion, Histogram};
-use heda_train::job::{
-    ChosenPenalty, ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed, TriedPenalty,
-};
+use heda_train::job::{ChosenPenalty, Outcome, PhaseTime, ProviderSummary, Revealed, TriedPenalty};
 use heda_train::proposal::{Engine, Privacy};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -445,20 +445,6 @@ fn parties(outcome: &Outcome, busy: &[Duration]) -> Vec<Party> {
     outcome.providers.iter().enumerate().map(party).collect()
 }
 
-fn class_result(fit: &ClassFit, names: &[String]) -> ClassResult {
-    let histogram = fit.histogram.as_ref();
-    let name = names.get(fit.positive as usize);
-    ClassResult {
-        class: name.cloned().unwrap_or_else(|| fit.positive.to_string()),
-        accuracy: histogram.and_then(|h| h.confusion().accuracy()),
-        confusion: histogram.map(Histogram::confusion),
-        auc: histogram
-            .and_then(Histogram::auc_bounds)
-            .map(|(low, high)| [low, high]),
-        majority_accuracy: histogram.and_then(majority),
-    }
-}
-
 /// What a penalty came to on the rows that choose, in words.
 pub(crate) fn came_to(tried: &TriedPenalty) -> String {
     match (tried.right, tried.rmse) {
@@ -473,13 +459,6 @@ fn today() -> String {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let days = now.map_or(0.0, |now| now.as_secs() as f64 / 86_400.0);
     heda_learn::date::text(days).replace('T', " ") + " UTC"
-}
-
-fn majority(histogram: &Histogram) -> Option<f64> {
-    let positives: u64 = histogram.positives.iter().sum();
-    let negatives: u64 = histogram.negatives.iter().sum();
-    let all = positives + negatives;
-    (all > 0).then(|| positives.max(negatives) as f64 / all as f64)
 }
 
 fn ranked(outcome: &Outcome, names: &[&str]) -> Vec<RankedFeature> {

@@ -150,7 +150,7 @@ fn a_chosen_penalty_is_told_with_what_the_others_came_to() {
     let summary = &trained.summary;
     let choice = summary.chosen_penalty.as_ref().unwrap();
     assert_eq!((choice.rows, summary.held_out), (24, 24));
-    assert_eq!(summary.iterations, 3 * 18);
+    assert_eq!(summary.iterations, 3 * 30);
     let counts = &summary.matrix.as_ref().unwrap().counts;
     assert_eq!(counts.iter().flatten().sum::<u64>(), 24);
     let best = choice.tried[choice.chosen];

@@ -242,7 +242,7 @@ fn the_penalty_is_the_one_that_training_in_clear_would_choose() {
         let held_out: usize = outcome.providers.iter().map(|p| p.held_out).sum();
         assert_eq!(histogram.confusion().rows() + chosen.rows, held_out as u64);
         assert_eq!(outcome.revealed.count_numbers, 6 * 28);
-        let gradients = 18 + 4 * 9;
+        let gradients = 5 * 18;
         assert_eq!(
             outcome.revealed.gradient_numbers,
             gradients * (training.width() as u64 + 1)

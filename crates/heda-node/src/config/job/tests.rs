@@ -2,13 +2,13 @@
 
 use super::*;
 
-const GOOD: &str = include_str!("../../tests/files/job.toml");
+const GOOD: &str = include_str!("../../../tests/files/job.toml");
 
-fn load(text: &str) -> Result<JobConfig, String> {
+fn load(text: &str) -> Result<JobConfig, Box<str>> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("job.toml");
     std::fs::write(&path, text).unwrap();
-    JobConfig::load(&path).map_err(|e| e.to_string())
+    JobConfig::load(&path).map_err(|e| e.to_string().into())
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn a_penalty_is_given_or_chosen() {
     let chosen = GOOD.replacen("c = 1.0", "penalty = \"auto\"", 1);
     let chosen = load(&chosen).unwrap();
     assert_eq!(chosen.penalty_path(), Some(PenaltyPath::usual()));
-    assert_eq!(chosen.gradients(), 40 + 4 * 20);
+    assert_eq!(chosen.gradients(), 5 * 40);
     assert_eq!(load(GOOD).unwrap().gradients(), 40);
     let auto = "penalty = \"auto\"";
     let private = "[privacy]\nepsilon = 1\nrows = 1000\n\n[timeouts]";
