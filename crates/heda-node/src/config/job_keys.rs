@@ -179,7 +179,7 @@ pub const JOB_KEYS: FileKeys = FileKeys {
             value: Value::OneOf(&["auto"]),
             need: Need::Optional,
             example: "\"auto\"",
-            meaning: "Instead of `c`: `auto` tries C = 0.01, 0.1, 1, 10 and 100 and keeps what is best on one half of the held-out rows; the other half is for the report. Three times as many gradients, and an evaluation for each",
+            meaning: "Instead of `c`: `auto` tries C = 0.01, 0.1, 1, 10 and 100 and keeps what is best on one half of the held-out rows; the other half is for the report. Five times as many gradients, and an evaluation for each",
         },
         Key {
             section: "",
