@@ -2,6 +2,7 @@
 //! could be compared; what cheats can do to it is in its tests.
 
 use super::private_attacks::subtraction;
+use super::private_guesses::{membership, small_groups};
 use super::sheet::{Sheet, SheetLayout};
 use super::training::KEY_BITS;
 use super::{Options, data_set};
@@ -85,6 +86,15 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
     for (against, noisy) in [("no noise", false), ("private training", true)] {
         let key = key("difference of two jobs", against, "bcwd", data.rows());
         sheet.complete(seed, &key, || subtraction(&data, noisy, seed))?;
+    }
+    let rare = data_set(Bundle::Crx, Coding::Natural, None, seed)?;
+    for (against, noisy) in [("gradient in clear", false), ("private training", true)] {
+        let key = key("labels of a small group", against, "crx", rare.rows());
+        sheet.complete(seed, &key, || small_groups(&rare, noisy, seed))?;
+    }
+    for (against, noisy) in [("training in clear", false), ("private training", true)] {
+        let key = key("membership from the model", against, "bcwd", data.rows());
+        sheet.complete(seed, &key, || membership(&data, noisy, seed))?;
     }
     Ok(())
 }

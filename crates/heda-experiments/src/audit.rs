@@ -110,15 +110,15 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
             })?;
         }
     }
-    whole_trainings(options, &mut sheet, runs)
+    whole_jobs(options, &mut sheet, runs)
 }
 
-/// Audits private trainings. What the runs prove of μ is shown as the ε of the same δ.
-fn whole_trainings(options: &Options, sheet: &mut Sheet, runs: usize) -> Result<(), Failure> {
+/// Audits private jobs. What the runs prove of μ is shown as the ε of the same δ.
+fn whole_jobs(options: &Options, sheet: &mut Sheet, runs: usize) -> Result<(), Failure> {
     let randomness = Randomness::seeded(options.seed);
     for case in private_audit::CASES {
         for claim in CLAIMS {
-            let key = key("private training", case.words, claim, runs);
+            let key = key("private job", case.words, claim, runs);
             sheet.complete(options.seed, &key, || {
                 let claimed = claim.parse().map_err(bug)?;
                 let finding = case.audit(claimed, runs, CONFIDENCE, &randomness)?;

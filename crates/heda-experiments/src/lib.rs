@@ -15,6 +15,7 @@ mod printed;
 mod private;
 mod private_attacks;
 mod private_audit;
+mod private_guesses;
 mod rate;
 mod release;
 mod sheet;

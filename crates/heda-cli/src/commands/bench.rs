@@ -3,6 +3,7 @@
 //! Each section is a file under `bench/` with a `measure` function and a way to print itself.
 
 mod engines;
+mod noise;
 #[cfg(feature = "paper")]
 mod paillier;
 mod timing;
@@ -31,6 +32,7 @@ enum Part {
     #[cfg(feature = "paper")]
     Paillier,
     Engines,
+    Noise,
 }
 
 #[derive(Serialize)]
@@ -44,6 +46,8 @@ struct Report {
     paillier: Option<Vec<paillier::Section>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     engines: Option<engines::Section>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise: Option<noise::Section>,
 }
 
 /// Runs the command.
@@ -56,6 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         #[cfg(feature = "paper")]
         paillier: when(wanted(Part::Paillier), paillier::measure)?,
         engines: when(wanted(Part::Engines), engines::measure)?,
+        noise: when(wanted(Part::Noise), noise::measure)?,
     };
     match arguments.json {
         true => output::print_json(&report),
@@ -76,7 +81,8 @@ fn text(report: &Report) -> String {
     let sections = transfer;
     #[cfg(feature = "paper")]
     let sections = sections.chain(report.paillier.iter().flatten().map(ToString::to_string));
-    let sections: Vec<String> = sections.chain(engines).collect();
+    let noise = report.noise.iter().map(ToString::to_string);
+    let sections: Vec<String> = sections.chain(engines).chain(noise).collect();
     let head = format!("heda {} on {} cores", report.version, report.cores);
     format!("{head}\n\n{}", sections.join("\n\n"))
 }

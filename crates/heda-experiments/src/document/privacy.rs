@@ -150,7 +150,15 @@ pub(super) fn attacked(rows: &Rows<'_>, _folder: &str) -> String {
          all that it receives is uniform (tested in \
          `crates/heda-train/src/engine/resident/cheat_tests.rs`).\n\
          - *Gradient of one row*: the gradient of a batch of one row is the row. The paper's \
-         mini-batches do not forbid it; here both engines refuse such a job.\n",
+         mini-batches do not forbid it; here both engines refuse such a job.\n\
+         - *Difference of two jobs*: a data user that cheats takes the sums of all payloads from each \
+         other before and after a row was replaced, and reads its cells.\n\
+         - *Small group*: the first gradient is taken at coefficients of nought, where every row \
+         counts in full. Who knows the values of all rows and all labels but those of a few with a rare level \
+         tries which labels fit the sum best.\n\
+         - *Membership*: which of two rows is in the table, by the nearer of the two models that \
+         training on either would give. Guessing is right in half of the runs, and whatever the attack, ε = 1 \
+         with δ = 10⁻⁵ leaves 55.3 % at most.\n",
         table(&head, &body),
         100.0 * worst,
     )
@@ -182,9 +190,10 @@ pub(super) fn audited(rows: &Rows<'_>, _folder: &str) -> String {
         "\n## Audit of claimed ε\n{}\n\
          Each line compares {} releases of two neighbouring tables at confidence {}. Noise of half \
          the scale is a control that must be refuted. IMA is refuted where rows can be linked, as \
-         in mixed training: the clusters themselves are published. Private trainings are whole ones \
-         in the integer oracle, with every row but one known and that one where it does most harm; \
-         their ε goes with δ = 10⁻⁵. A claim that is not refuted is not thereby proven.\n",
+         in mixed training: the clusters themselves are published. Private jobs are whole ones in the \
+         integer oracle, moments that are bought included, with every row but one known and that one \
+         where it does most harm; their ε goes with δ = 10⁻⁵. A row that is held out is seen in counts \
+         alone. A claim that is not refuted is not thereby proven.\n",
         table(&head, &body),
         rows.distinct("runs").join(" or "),
         rows.distinct("confidence").join(" or "),

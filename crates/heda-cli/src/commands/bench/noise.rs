@@ -1,0 +1,158 @@
+//! What the promise of a private job costs in time and bytes: whole jobs on random rows with noise, and
+//! with the same gradients at the same resolution without it, in turn.
+
+use heda::failure::{Failure, Kind};
+use heda::local_job::HOLDOUT_PERMILLE;
+use heda::planning::{Shape, Took, measuring, run_whole};
+use heda::{Job, JobBuilder};
+use heda_crypto::random::Randomness;
+use heda_dp::epsilon::Epsilon;
+use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::gradient::Batch;
+use heda_learn::resident::Resolution;
+use heda_learn::schema::Schema;
+use heda_train::job::JobSpec;
+use heda_train::proposal::{JobId, Ranking};
+use serde::Serialize;
+use std::fmt;
+
+const PROVIDERS: usize = 3;
+/// Pairs of jobs after the one that warms up.
+const PAIRS: usize = 9;
+
+/// Jobs like those on one data set.
+#[derive(Serialize)]
+struct Line {
+    dataset: &'static str,
+    columns: usize,
+    rows: usize,
+    gradients: u32,
+    seconds_private: f64,
+    seconds_without_noise: f64,
+    megabytes_private: f64,
+    megabytes_without_noise: f64,
+}
+
+/// All data sets.
+#[derive(Serialize)]
+pub(super) struct Section {
+    lines: Vec<Line>,
+}
+
+/// Measures both kinds of jobs.
+pub(super) fn measure() -> Result<Section, Failure> {
+    let measured = [
+        (Bundle::Bcwd, Coding::Natural, 699),
+        (Bundle::Adult, Coding::Paper, 32_561),
+    ];
+    let lines = measured.map(|(bundle, coding, rows)| line(bundle, coding, rows));
+    Ok(Section {
+        lines: lines.into_iter().collect::<Result<_, _>>()?,
+    })
+}
+
+fn line(bundle: Bundle, coding: Coding, rows: usize) -> Result<Line, Failure> {
+    let bug = |e: &dyn fmt::Display| Failure::new(Kind::Bug, e);
+    let schema = bundle.schema(coding);
+    let training = rows - rows * HOLDOUT_PERMILLE as usize / 1000;
+    let epsilon = Epsilon::from_billionths(1_000_000_000).map_err(|e| bug(&e))?;
+    let private = builder(&schema).private_within(epsilon, None, training);
+    let private = private.map_err(|e| bug(&e))?.build();
+    let private = private.map_err(Failure::input)?;
+    let gradients = private.iterations();
+    let plain = builder(&schema)
+        .resolution(Resolution::PRIVATE)
+        .settings(measuring(&schema, gradients, 1));
+    let plain = plain.build().map_err(Failure::input)?;
+    let [private, plain] = [private, plain].map(|job| spec(&job));
+    let mut pairs = Vec::new();
+    for _ in 0..=PAIRS {
+        pairs.push((whole(&private, rows)?, whole(&plain, rows)?));
+    }
+    let pairs = &pairs[1..];
+    let megabytes = |took: &Took| (took.sent + took.received) as f64 / 1e6;
+    Ok(Line {
+        dataset: bundle.name(),
+        columns: schema.width(),
+        rows: training,
+        gradients,
+        seconds_private: median(pairs.iter().map(|pair| pair.0.seconds)),
+        seconds_without_noise: median(pairs.iter().map(|pair| pair.1.seconds)),
+        megabytes_private: median(pairs.iter().map(|pair| megabytes(&pair.0))),
+        megabytes_without_noise: median(pairs.iter().map(|pair| megabytes(&pair.1))),
+    })
+}
+
+/// A job with all columns encrypted in their order.
+fn builder(schema: &Schema) -> JobBuilder {
+    let names = schema.columns().iter();
+    let features = names.map(|column| column.name().to_owned()).collect();
+    Job::builder("bench", schema.clone())
+        .hold_out(HOLDOUT_PERMILLE)
+        .ranking(Ranking::Given { features })
+}
+
+fn spec(job: &Job) -> JobSpec {
+    job.spec(JobId([0; 16]), &Randomness::from_os())
+}
+
+fn whole(spec: &JobSpec, rows: usize) -> Result<Took, Failure> {
+    let shares: Vec<usize> = (0..PROVIDERS)
+        .map(|part| Batch::new(part, PROVIDERS).share(rows).len())
+        .collect();
+    let order: Vec<usize> = (0..spec.schema.columns().len()).collect();
+    run_whole(&Shape {
+        spec,
+        order: &order,
+        iota: order.len(),
+        rows: &shares,
+        most_rows: usize::MAX,
+        repeats: 1,
+    })
+}
+
+/// The middle one.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "private jobs at epsilon 1 against the same gradients without noise, {PROVIDERS} providers and the \
+             data user on this machine, median of {PAIRS} in turn\n  {:<8} {:>7} {:>7} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}",
+            "data set",
+            "columns",
+            "rows",
+            "gradients",
+            "private s",
+            "without s",
+            "more",
+            "private MB",
+            "without MB",
+            "more"
+        )?;
+        for line in &self.lines {
+            let more =
+                |with: f64, without: f64| format!("{:+.1} %", 100.0 * (with / without - 1.0));
+            write!(
+                f,
+                "\n  {:<8} {:>7} {:>7} {:>9} {:>9.3} {:>9.3} {:>7} {:>10.3} {:>10.3} {:>7}",
+                line.dataset,
+                line.columns,
+                line.rows,
+                line.gradients,
+                line.seconds_private,
+                line.seconds_without_noise,
+                more(line.seconds_private, line.seconds_without_noise),
+                line.megabytes_private,
+                line.megabytes_without_noise,
+                more(line.megabytes_private, line.megabytes_without_noise),
+            )?;
+        }
+        Ok(())
+    }
+}
