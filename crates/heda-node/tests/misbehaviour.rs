@@ -130,9 +130,10 @@ impl Bench {
         echo(&mut channel, b"").unwrap();
     }
 
-    fn failed_sessions(&self) -> bool {
+    /// Whether one session, and no more, ended in this way.
+    fn one_ended_by(&self, ending: &str) -> bool {
         let text = self.daemon.metrics.render();
-        text.contains("{ending=\"peer_failed\"} 1\n")
+        text.contains(&format!("{{ending=\"{ending}\"}} 1\n"))
     }
 }
 
@@ -249,7 +250,7 @@ fn a_session_without_greeting_is_refused() {
 fn a_second_greeting_ends_the_session() {
     let bench = bench();
     bench.provoke(Frame::greeting().as_bytes());
-    assert!(bench.failed_sessions());
+    assert!(bench.one_ended_by("breach"));
     bench.still_serves();
 }
 
@@ -257,7 +258,7 @@ fn a_second_greeting_ends_the_session() {
 fn a_piece_above_the_limit_ends_the_session() {
     let bench = bench();
     bench.provoke(&raw_frame(LAST_PIECE, &vec![1; PIECE_LIMIT + 1]));
-    assert!(bench.failed_sessions());
+    assert!(bench.one_ended_by("breach"));
     bench.still_serves();
 }
 
@@ -265,7 +266,7 @@ fn a_piece_above_the_limit_ends_the_session() {
 fn a_kind_that_does_not_exist_ends_the_session() {
     let bench = bench();
     bench.provoke(&raw_frame(77, b"x"));
-    assert!(bench.failed_sessions());
+    assert!(bench.one_ended_by("breach"));
     bench.still_serves();
 }
 
@@ -273,7 +274,56 @@ fn a_kind_that_does_not_exist_ends_the_session() {
 fn a_message_without_end_is_cut_at_the_limit() {
     let bench = bench();
     bench.provoke(&raw_frame(PIECE, &vec![1; 1 << 20]).repeat(12));
-    assert!(bench.failed_sessions());
+    assert!(bench.one_ended_by("breach"));
+    bench.still_serves();
+}
+
+#[test]
+fn whoever_broke_the_protocol_waits_and_nobody_else() {
+    let (user, other) = (identity("user"), identity("other"));
+    let mut setup = Setup::for_peers(vec![pinned("user", &user), pinned("other", &other)]);
+    setup.sessions.breach_pause = Duration::from_secs(3600);
+    let bench = Bench {
+        daemon: setup.start(Arc::new(Echo)),
+        user: user.clone(),
+        runtime: runtime(),
+    };
+    bench.provoke(&raw_frame(77, b"x"));
+    while bench.daemon.metrics.running() > 0 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let error = User::new(user).open(&bench.daemon.remote()).unwrap_err();
+    assert!(matches!(error, ConnectError::Busy { .. }), "{error}");
+    let words =
+        "an earlier session of this data user broke the protocol; it may come back in 3600 s";
+    assert!(error.to_string().contains(words), "{error}");
+    let text = bench.daemon.metrics.render();
+    assert!(
+        text.contains("heda_sessions_refused_paused_total 1\n"),
+        "{text}"
+    );
+    let mut channel = User::new(other).open(&bench.daemon.remote()).unwrap();
+    echo(&mut channel, b"all well").unwrap();
+}
+
+/// A peer that goes on pouring after its session has ended is read no further than what may be under
+/// way: it would keep a processor busy.
+#[test]
+fn whoever_pours_after_the_end_is_cut_off() {
+    let bench = bench();
+    let frame = raw_frame(LAST_PIECE, &vec![1; PIECE_LIMIT]);
+    let frames = bench.runtime.block_on(async {
+        let mut stream = raw_stream(&bench.user, &bench.daemon, b"heda").await;
+        let greeting = Frame::greeting();
+        stream.write_all(greeting.as_bytes()).await.unwrap();
+        stream.write_all(&raw_frame(77, b"x")).await.unwrap();
+        let mut frames = 0;
+        while frames < 512 && stream.write_all(&frame).await.is_ok() {
+            frames += 1;
+        }
+        frames
+    });
+    assert!(frames < 128, "{frames} megabytes were read after the end");
     bench.still_serves();
 }
 
@@ -328,7 +378,7 @@ fn a_line_cut_in_mid_message_is_noticed_on_both_sides() {
         "{error}"
     );
     bench.still_serves();
-    assert!(bench.failed_sessions());
+    assert!(bench.one_ended_by("peer_failed"));
 }
 
 #[test]

@@ -15,6 +15,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::runtime::Handle;
 use tokio_rustls::TlsConnector;
 
+const TIMED: &str = "jobs timed while a provider is attacked";
+/// Percent that a job may take longer.
+const MOST_SLOWER: f64 = 10.0;
 const MEMORY: &str = "attacks during which the daemon's memory was watched";
 /// More than its working set, in kilobytes.
 const MOST_ABOVE: u64 = 100 << 10;
@@ -252,10 +255,11 @@ fn watch(daemon: &Daemon, seconds: u64) -> Result<u64, Trouble> {
     Ok(peak)
 }
 
-/// How much longer a job takes while its provider is attacked than while another one is.
+/// How much longer a job takes while its provider is attacked than while another one is, by those who
+/// attack the first and the third.
 pub(crate) fn slowdown(
     world: &World,
-    attackers: &Attackers,
+    attackers: &[Attackers; 2],
     rounds: u64,
     tally: &mut Tally,
 ) -> Result<Vec<String>, Trouble> {
@@ -274,7 +278,7 @@ pub(crate) fn slowdown(
                 loss_seconds: 60,
             })?;
             let target = world.port(if control { 2 } else { 0 });
-            let ongoing = attackers.start(attack, target);
+            let ongoing = attackers[usize::from(control)].start(attack, target);
             let began = Instant::now();
             world.finish(seed)?;
             took[usize::from(control)].push(began.elapsed().as_secs_f64());
@@ -284,11 +288,14 @@ pub(crate) fn slowdown(
         let [attacked, control] = took.map(middle);
         let more = 100.0 * (attacked / control - 1.0);
         let name = attack.name();
+        tally.expect(TIMED, more < MOST_SLOWER, || {
+            format!("{name}: {control:.3} s while another is hit, {attacked:.3} s")
+        });
         lines.push(format!(
             "| {name} | {control:.2} | {attacked:.2} | {more:+.0} % |"
         ));
     }
-    tally.count("jobs timed while a provider is attacked", 2 * rounds * 5);
+    tally.count(TIMED, 2 * rounds * Attack::ALL.len() as u64);
     for daemon in daemons {
         daemon?.terminate()?;
     }

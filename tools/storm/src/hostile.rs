@@ -111,19 +111,24 @@ pub(crate) fn hostile_parties(
     Ok(())
 }
 
-/// Records a whole job with one provider, to be sent again with changes.
-fn record(world: &World, runtime: &Handle, seed: u64) -> Result<Recording, Trouble> {
-    let daemon = world.serve_well(2)?;
+/// Records a whole job of a data user with one provider, to be sent again with changes.
+fn record(
+    world: &World,
+    runtime: &Handle,
+    (user, place): (&str, usize),
+    seed: u64,
+) -> Result<Recording, Trouble> {
+    let daemon = world.serve_well(place)?;
     let keys = (
-        world.path("university/identity"),
-        world.path(&format!("{}/identity", PROVIDERS[2])),
+        world.path(&format!("{user}/identity")),
+        world.path(&format!("{}/identity", PROVIDERS[place])),
     );
     let keys = (keys.0.as_path(), keys.1.as_path());
-    let relay = Relay::start(runtime, keys, world.port(2), Hostile::Nobody, 0)?;
+    let relay = Relay::start(runtime, keys, world.port(place), Hostile::Nobody, 0)?;
     world.write_job(&Job {
         seed,
         terms: "engine = \"resident\"\niota = 5\nepsilon = 0.1\niterations = 2",
-        providers: &[(2, relay.port)],
+        providers: &[(place, relay.port)],
         loss_seconds: 5,
     })?;
     world.finish(seed)?;
@@ -135,15 +140,21 @@ fn record(world: &World, runtime: &Handle, seed: u64) -> Result<Recording, Troub
     Ok(recorded.clone())
 }
 
-pub(crate) fn attackers(world: &World, runtime: &Handle, seed: u64) -> Result<Attackers, Trouble> {
+/// Whoever attacks one provider, as this data user.
+pub(crate) fn attackers(
+    world: &World,
+    runtime: &Handle,
+    (user, place): (&str, usize),
+    seed: u64,
+) -> Result<Attackers, Trouble> {
     if !world.path("stranger").exists() {
         world.run(&["init", "--name", "stranger", "--out", "stranger"])?;
     }
     Ok(Attackers {
         runtime: runtime.clone(),
-        user: tls::connector(&world.path("university/identity"))?,
+        user: tls::connector(&world.path(&format!("{user}/identity")))?,
         stranger: tls::connector(Path::new(&world.path("stranger")))?,
-        job: Arc::new(record(world, runtime, seed)?),
+        job: Arc::new(record(world, runtime, (user, place), seed)?),
     })
 }
 

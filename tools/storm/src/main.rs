@@ -27,7 +27,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use tally::{Tally, Trouble};
 use tokio::runtime::Handle;
-use world::World;
+use world::{RIVAL, World};
 
 /// Kills, full disks, broken lines and hostile peers against real processes, counted.
 #[derive(Debug, Parser)]
@@ -109,7 +109,7 @@ const WHOLE: Amount = Amount {
     relayed: 120,
     attacks: Attack::ALL.len(),
     attack_seconds: 15,
-    rounds: 3,
+    rounds: 11,
 };
 
 static END: OnceLock<Instant> = OnceLock::new();
@@ -171,14 +171,17 @@ fn storm(arguments: &Arguments, tally: &mut Tally) -> Result<(), Trouble> {
     tally.absorb(killed);
     write_page(arguments, tally, &timed)?;
     if arguments.wants(Stage::Memory) || arguments.wants(Stage::Speed) {
-        let attackers = attackers(&world, runtime.handle(), 800_001)?;
+        let of_rival = |place, seed| attackers(&world, runtime.handle(), (RIVAL, place), seed);
+        let attackers = of_rival(2, 800_001)?;
         if arguments.wants(Stage::Memory) {
             let each = (amount.attacks, amount.attack_seconds);
             floods::memory(&world, &attackers, each, tally)?;
             write_page(arguments, tally, &timed)?;
         }
         if amount.rounds > 0 && arguments.wants(Stage::Speed) {
-            timed = floods::slowdown(&world, &attackers, amount.rounds, tally)?;
+            world.pause_after_breaches()?;
+            let both = [of_rival(0, 800_002)?, attackers];
+            timed = floods::slowdown(&world, &both, amount.rounds, tally)?;
         }
     }
     for panic in world.panics()? {
@@ -210,7 +213,7 @@ fn peers_and_lines(
         losses::run(world, tally)?;
     }
     if arguments.wants(Stage::Messages) {
-        let attackers = attackers(world, runtime, 800_000)?;
+        let attackers = attackers(world, runtime, ("university", 2), 800_000)?;
         hostile_messages(world, &attackers, amount.messages, chance, tally)?;
         rankings(world, &attackers, chance, tally)?;
     }

@@ -15,7 +15,8 @@ pub(crate) fn page(tally: &Tally, timed: &[String], seed: u64) -> String {
             "## What a running job loses\n\n\
              Seconds of a job of 40 iterations with two providers, the middle of several: while one of \
              them is attacked, and while a third daemon on the same machine is, which takes the same \
-             processors away. Measured beside other work on the machine, so single numbers say little.\n\n\
+             processors away; attacks in turn. The attackers are strangers, or a data user that is \
+             allowed in and not the one of the job.\n\n\
              | attack | another daemon is hit, s | its provider is hit, s | difference |\n\
              | --- | --- | --- | --- |\n{}\n",
             lines.join("\n")
@@ -37,7 +38,7 @@ pub(crate) fn page(tally: &Tally, timed: &[String], seed: u64) -> String {
          a model that differs from the undisturbed one; a release that is missing in a ledger or paid \
          for twice; a file that is left over; a lost ledger that somebody goes on with; a daemon that \
          takes more memory than its working set and 100 MB, or ten seconds later more than 10 % and 8 MB over \
-         what it had before.\n\n\
+         what it had before; a job that takes a tenth longer.\n\n\
          ## Memory of a daemon\n\n\
          Resident megabytes before an attack (after a few sessions and a moment of the same attack), \
          at most during it, and ten seconds after it.\n\n\

@@ -13,6 +13,10 @@ use std::time::{Duration, Instant};
 
 /// North and south take part in jobs; what happens to `apart` must not matter to them.
 pub(crate) const PROVIDERS: [&str; 3] = ["north", "south", "apart"];
+/// A data user that is allowed in and has nothing good in mind.
+pub(crate) const RIVAL: &str = "rival";
+/// Whoever breaks the protocol may do so again at once: there is much to be tried.
+const NO_PAUSE: &str = "breach_pause_seconds = 0";
 const ROWS: &str = include_str!("../../../datasets/bcwd.csv");
 const SCHEMA: &str = include_str!("../../../datasets/bcwd.natural.toml");
 /// No job takes longer, whatever happens to it.
@@ -43,14 +47,14 @@ impl World {
             trainings: RefCell::default(),
         };
         std::fs::create_dir(world.path("logs"))?;
-        let user = world.identity("university")?;
+        let users = [world.identity("university")?, world.identity(RIVAL)?];
         std::fs::write(world.path("university/schema.toml"), SCHEMA)?;
         for (place, name) in PROVIDERS.iter().enumerate() {
             let print = world.identity(name)?;
             world.prints.push(print);
             let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
             world.ports.push(port);
-            world.provide(place, name, &user)?;
+            world.provide(place, name, &users)?;
         }
         Ok(world)
     }
@@ -61,7 +65,7 @@ impl World {
         Ok(made.trim().to_owned())
     }
 
-    fn provide(&self, place: usize, name: &str, user: &str) -> Result<(), Trouble> {
+    fn provide(&self, place: usize, name: &str, users: &[String; 2]) -> Result<(), Trouble> {
         let lines = ROWS.lines().enumerate();
         let rows: String = lines
             .filter(|(number, _)| *number == 0 || number % PROVIDERS.len() == place)
@@ -70,7 +74,8 @@ impl World {
         let config = format!(
             "identity = \"identity\"\ndata_set = \"biopsies\"\ndata = \"rows.csv\"\n\
              schema = \"schema.toml\"\nlisten = \"127.0.0.1:{}\"\nstore = \"store\"\n\
-             [[allow]]\nname = \"university\"\nfingerprint = \"{user}\"\n\
+             [[allow]]\nname = \"university\"\nfingerprint = \"{}\"\n\
+             [[allow]]\nname = \"{RIVAL}\"\nfingerprint = \"{}\"\n\
              [limits]\nepsilon_total = 1000\n\
              privacy_epsilon_total = 1000\nprivacy_delta = 1e-5\nrows_per_batch_min = 50\n\
              iterations_per_job = 100000\niterations_per_day = 10000000\n\
@@ -78,9 +83,9 @@ impl World {
              known_co_providers_min = 0\nrevealed_per_unknown_max = 100000\n\
              revealed_per_unknown_lifetime_max = 1000000\nrosters_may_single_out = true\n\
              engines = [\"resident\", \"paper\"]\nconcurrent_jobs_per_peer = 4\n\
-             answer_seconds = 20\nstop_grace_seconds = 20\n\
+             answer_seconds = 20\nstop_grace_seconds = 20\n{NO_PAUSE}\n\
              [reproducible]\nseed = 5\nparty = \"{name}\"\n",
-            self.ports[place]
+            self.ports[place], users[0], users[1]
         );
         std::fs::write(self.path(&format!("{name}/rows.csv")), rows)?;
         std::fs::write(self.path(&format!("{name}/schema.toml")), SCHEMA)?;
@@ -88,6 +93,17 @@ impl World {
             self.path(&format!("{name}/provider.toml")),
             config,
         )?)
+    }
+
+    /// From now on whoever breaks the protocol waits as long as it does by default. For daemons that
+    /// are started after this.
+    pub(crate) fn pause_after_breaches(&self) -> Result<(), Trouble> {
+        for name in PROVIDERS {
+            let path = self.path(&format!("{name}/provider.toml"));
+            let config = std::fs::read_to_string(&path)?;
+            std::fs::write(&path, config.replace(NO_PAUSE, ""))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

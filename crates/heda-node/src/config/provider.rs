@@ -178,6 +178,10 @@ pub struct LimitsConfig {
     /// How often the features may be ranked in one job; it is done again after a loss.
     #[serde(default = "default_rankings")]
     pub rankings_per_job: NonZeroU64,
+    /// How long a data user that broke the protocol waits before its next session, the first time;
+    /// not at all if nought.
+    #[serde(default = "default_breach_pause")]
+    pub breach_pause_seconds: u32,
     /// How long to wait for a data user's answer.
     #[serde(default = "default_answer")]
     pub answer_seconds: Seconds,
@@ -260,6 +264,10 @@ impl LimitsConfig {
         let each = all / self.concurrent_jobs.get();
         u32::try_from(each).unwrap_or(u32::MAX)
     }
+}
+
+fn default_breach_pause() -> u32 {
+    1
 }
 
 fn default_answer() -> Seconds {

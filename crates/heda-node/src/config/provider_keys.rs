@@ -354,6 +354,14 @@ pub const PROVIDER_KEYS: FileKeys = FileKeys {
         },
         Key {
             section: "limits",
+            name: "breach_pause_seconds",
+            value: Value::Whole,
+            need: Need::Default("1"),
+            example: "5",
+            meaning: "How long a data user that broke the protocol waits before its next session; twice as long each further time, up to 64 times; 0: not at all",
+        },
+        Key {
+            section: "limits",
             name: "answer_seconds",
             value: Value::Whole,
             need: Need::Default("300"),

@@ -21,6 +21,8 @@ pub enum Ending {
     Refused,
     /// By a failure of the peer or the network.
     PeerFailed,
+    /// Because the peer broke the protocol.
+    Breach,
     /// Because the daemon stops.
     Stopped,
     /// By a failure here.
@@ -28,10 +30,11 @@ pub enum Ending {
 }
 
 impl Ending {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Finished,
         Self::Refused,
         Self::PeerFailed,
+        Self::Breach,
         Self::Stopped,
         Self::Failed,
     ];
@@ -41,6 +44,7 @@ impl Ending {
             Self::Finished => "finished",
             Self::Refused => "refused",
             Self::PeerFailed => "peer_failed",
+            Self::Breach => "breach",
             Self::Stopped => "stopped",
             Self::Failed => "failed",
         }
@@ -57,7 +61,8 @@ pub struct Metrics {
     waiting_bytes: Arc<AtomicU64>,
     sessions_running: AtomicU64,
     sessions_busy: AtomicU64,
-    sessions_ended: [AtomicU64; 5],
+    sessions_paused: AtomicU64,
+    sessions_ended: [AtomicU64; 6],
     bytes_sent: AtomicU64,
     bytes_received: AtomicU64,
     iterations: AtomicU64,
@@ -171,6 +176,10 @@ impl Metrics {
         self.sessions_busy.fetch_add(1, Relaxed);
     }
 
+    pub(crate) fn session_refused_paused(&self) {
+        self.sessions_paused.fetch_add(1, Relaxed);
+    }
+
     pub(crate) fn session_started(&self) {
         self.sessions_running.fetch_add(1, Relaxed);
     }
@@ -232,6 +241,11 @@ impl Metrics {
                 "heda_sessions_refused_busy_total",
                 "Sessions over the limits.",
                 &self.sessions_busy,
+            ),
+            (
+                "heda_sessions_refused_paused_total",
+                "Sessions of peers that have to wait after they broke the protocol.",
+                &self.sessions_paused,
             ),
             (
                 "heda_iterations_total",

@@ -1,5 +1,6 @@
 //! The provider's server: one port for peers, one local port for metrics.
 
+pub(crate) mod breaches;
 pub(crate) mod counter;
 pub mod listener;
 pub(crate) mod lobby;

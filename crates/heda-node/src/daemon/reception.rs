@@ -3,6 +3,7 @@
 //! A connection is one session. Whoever gets none is told why in a frame of its own, with a code
 //! that its program understands.
 
+use crate::daemon::breaches::Breaches;
 use crate::daemon::counter::{Counted, Counter};
 use crate::daemon::listener::PeerStream;
 use crate::daemon::metrics::{Ending, Metrics};
@@ -10,7 +11,7 @@ use crate::daemon::old_peers;
 use crate::daemon::session::{SessionError, SessionHandler, SessionLimits};
 use crate::identity::trust::PeerIdentity;
 use crate::system::stop::StopSignal;
-use crate::wire::carrier::{read_frame, write_frame};
+use crate::wire::carrier::{drain, read_frame, write_frame};
 use crate::wire::frame::{Frame, Kind};
 use crate::wire::greeting::{Greeting, GreetingError};
 use crate::wire::{NetworkWire, Surroundings};
@@ -18,8 +19,8 @@ use heda_blocks::channel::Channel;
 use heda_blocks::stop::{Stop, StopCode};
 use heda_train::proposal::PROTOCOL_VERSION;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 /// Everything that sessions share.
 pub(crate) struct Reception {
@@ -29,6 +30,7 @@ pub(crate) struct Reception {
     stop: StopSignal,
     all: Counter<()>,
     by_peer: Counter<[u8; 32]>,
+    breaches: Breaches,
 }
 
 /// A session's places among all and among its peer's.
@@ -43,6 +45,7 @@ impl Reception {
     ) -> Self {
         Self {
             handler,
+            breaches: Breaches::new(limits.breach_pause),
             limits,
             metrics,
             stop,
@@ -76,6 +79,7 @@ impl Reception {
         let around = Surroundings {
             waiting: self.metrics.waiting_bytes(),
             stop: Some(self.stop.clone()),
+            has_neighbours: true,
         };
         let mut wire = NetworkWire::new(stream, self.limits.wire, around);
         let carrier = wire.take_carrier();
@@ -121,6 +125,17 @@ impl Reception {
             return Err(is_stopping());
         }
         let limits = &self.limits;
+        if let Some(left) = self
+            .breaches
+            .pause(peer.fingerprint.as_bytes(), Instant::now())
+        {
+            self.metrics.session_refused_paused();
+            let words = format!(
+                "an earlier session of this data user broke the protocol; it may come back in {} s",
+                left.as_secs() + 1
+            );
+            return Err(Stop::new(StopCode::Busy, words));
+        }
         let place = self.all.enter((), limits.sessions).zip(
             self.by_peer
                 .enter(*peer.fingerprint.as_bytes(), limits.sessions_per_peer),
@@ -140,7 +155,7 @@ impl Reception {
         let _entered = span.enter();
         tracing::info!("session started");
         let running = Running::start(&self.metrics, Channel::new(Box::new(wire)), place);
-        running.finish(|channel| {
+        let ending = running.finish(|channel| {
             let served = self.handler.serve(peer, channel, &self.stop);
             // A session that ended because the peer was silent after the wish to stop.
             served.map_err(|error| match error.ending {
@@ -148,6 +163,10 @@ impl Reception {
                 _ => error,
             })
         });
+        if ending == Ending::Breach {
+            self.breaches
+                .note(*peer.fingerprint.as_bytes(), Instant::now());
+        }
     }
 }
 
@@ -179,16 +198,13 @@ async fn tell<S: AsyncWrite + Unpin>(stream: &mut S, stop: &Stop) -> std::io::Re
     stream.shutdown().await
 }
 
-/// Closing with unread bytes would reset the connection, and the words that explain the refusal
-/// would be lost: reads what is still under way, for a moment.
+/// Ends a connection of somebody who gets no session, so that the words which explain it arrive.
 pub(crate) async fn part_politely<S>(stream: &mut S)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let _ = stream.shutdown().await;
-    let mut rest = [0; 1024];
-    let drained = async { while matches!(stream.read(&mut rest).await, Ok(1..)) {} };
-    let _ = tokio::time::timeout(Duration::from_secs(1), drained).await;
+    drain(stream, Duration::from_secs(1)).await;
 }
 
 /// A session that is counted until it ends, also when its thread panics.
@@ -210,7 +226,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn finish(mut self, serve: impl FnOnce(&mut Channel) -> Result<(), SessionError>) {
+    fn finish(mut self, serve: impl FnOnce(&mut Channel) -> Result<(), SessionError>) -> Ending {
         match serve(&mut self.channel) {
             Ok(()) => {
                 self.ending = Ending::Finished;
@@ -224,6 +240,7 @@ impl<'a> Running<'a> {
                 tracing::warn!(ending = ?error.ending, cause = error.for_log, "session ended");
             }
         }
+        self.ending
     }
 }
 

@@ -277,6 +277,7 @@ fn settings(
                 patience: limits.answer_seconds.duration(),
                 inbox_bytes: limits.inbox_bytes(),
             },
+            breach_pause: Duration::from_secs(limits.breach_pause_seconds.into()),
             ..SessionLimits::default()
         },
         stop_grace: limits.stop_grace_seconds.duration(),

@@ -4,7 +4,7 @@ use crate::daemon::metrics::Ending;
 use crate::identity::trust::PeerIdentity;
 use crate::system::stop::StopSignal;
 use crate::wire::WireLimits;
-use heda_blocks::channel::{Channel, ChannelError};
+use heda_blocks::channel::{Channel, ChannelError, WireError};
 use heda_blocks::stop::{Stop, StopCode};
 use heda_train::house::Refusal;
 use std::time::Duration;
@@ -64,8 +64,18 @@ fn code_of(ending: Ending) -> StopCode {
     match ending {
         Ending::Refused => StopCode::Refused,
         Ending::Stopped => StopCode::Stopping,
-        Ending::PeerFailed => StopCode::Protocol,
+        Ending::PeerFailed | Ending::Breach => StopCode::Protocol,
         Ending::Finished | Ending::Failed => StopCode::Failed,
+    }
+}
+
+/// Whether the peer broke the protocol, or was lost or left.
+pub(crate) fn ending_of(error: &ChannelError) -> Ending {
+    match error {
+        ChannelError::Unexpected { .. }
+        | ChannelError::Empty { .. }
+        | ChannelError::Wire(WireError::TooLong { .. } | WireError::Malformed(_)) => Ending::Breach,
+        _ => Ending::PeerFailed,
     }
 }
 
@@ -78,7 +88,7 @@ impl From<ChannelError> for SessionError {
             ChannelError::Unexpected { .. } | ChannelError::Empty { .. }
         );
         Self {
-            ending: Ending::PeerFailed,
+            ending: ending_of(&error),
             for_peer: hears.then(|| Stop::new(StopCode::Protocol, &words)),
             for_log: words,
         }
@@ -94,6 +104,8 @@ pub struct SessionLimits {
     pub sessions_per_peer: usize,
     /// How long the greeting may take.
     pub greeting_patience: Duration,
+    /// How long a peer that broke the protocol waits before its next session, the first time.
+    pub breach_pause: Duration,
     /// Bounds of each.
     pub wire: WireLimits,
 }
@@ -104,6 +116,7 @@ impl Default for SessionLimits {
             sessions: 8,
             sessions_per_peer: 4,
             greeting_patience: Duration::from_secs(10),
+            breach_pause: Duration::from_secs(1),
             wire: WireLimits::default(),
         }
     }

@@ -12,7 +12,7 @@ mod visit;
 pub use refusal::JobRefusal;
 
 use crate::daemon::metrics::{Budget, Ending, Metrics, PrivateBudget};
-use crate::daemon::session::{SessionError, SessionHandler};
+use crate::daemon::session::{SessionError, SessionHandler, ending_of};
 use crate::house::ledger::{JobKey, Ledger, LedgerError};
 use crate::house::policy::Policy;
 use crate::house::policy::circle::Circle;
@@ -143,9 +143,8 @@ fn session_error(error: &ServeError) -> SessionError {
     let ending = match error {
         ServeError::Denied(Refusal::Stopping) => Ending::Stopped,
         ServeError::Denied(_) | ServeError::Refused(_) => Ending::Refused,
-        ServeError::Peer(PeerProblem::Channel(_) | PeerProblem::Message { .. }) => {
-            Ending::PeerFailed
-        }
+        ServeError::Peer(PeerProblem::Channel(error)) => ending_of(error),
+        ServeError::Peer(PeerProblem::Message { .. }) => Ending::Breach,
         _ => Ending::Failed,
     };
     SessionError {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
 /// How often a side that sends nothing gives a sign of life.
@@ -21,6 +21,12 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 const SILENCE: Duration = Duration::from_secs(35);
 /// How long a session that ended here waits for the peer to take what was sent last.
 pub(super) const LINGER: Duration = Duration::from_secs(2);
+/// How much of what is still under way then is read and thrown away: what fits into the buffers of
+/// both systems and the queue of a peer that has not heard yet. Whoever pours out more is cut off.
+pub(crate) const LINGER_BYTES: usize = 16 << 20;
+/// How long what was sent last may take to leave when a session has ended: a peer that reads nothing
+/// would hold the connection for ever.
+const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// Why no frame could be read.
 #[derive(Debug, thiserror::Error)]
@@ -100,17 +106,46 @@ pub(super) struct Room {
     pub(super) waiting: Arc<AtomicU64>,
 }
 
-/// Carries a session until both directions have ended.
+/// Carries a session until both directions have ended, and not for long once its other half, whose end
+/// `session` tells, is gone.
 pub(super) async fn carry<S>(
     stream: S,
     room: Room,
     inbox: UnboundedSender<Arrived>,
     outbox: Receiver<Frame>,
+    session: oneshot::Receiver<()>,
 ) where
     S: AsyncRead + AsyncWrite,
 {
     let (reader, writer) = tokio::io::split(stream);
-    tokio::join!(receive(reader, room, inbox), send(writer, outbox));
+    let both = async { tokio::join!(receive(reader, room, inbox), send(writer, outbox)) };
+    let over = async {
+        let _ = session.await;
+        tokio::time::sleep(LAST_WORDS).await;
+    };
+    tokio::select! {
+        _ = both => {}
+        () = over => {}
+    }
+}
+
+/// Reads and throws away what a peer still sends that has been told to stop: closing with unread bytes
+/// would reset the connection, and the words that explain the end would be lost.
+pub(crate) async fn drain<R>(from: &mut R, patience: Duration)
+where
+    R: AsyncRead + Unpin,
+{
+    let mut rest = vec![0; 16 << 10];
+    let drained = async {
+        let mut left = LINGER_BYTES;
+        while let Ok(read @ 1..) = from.read(&mut rest).await {
+            left = left.saturating_sub(read);
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    let _ = timeout(patience, drained).await;
 }
 
 /// Moves pieces from the stream into the inbox, as far as there is room.
@@ -123,10 +158,7 @@ where
             read = read_frame(&mut from) => read,
             // The job is over: let the peer finish, but not for ever.
             () = inbox.closed() => {
-                let mut rest = vec![0; 16 << 10];
-                let finished = async { while matches!(from.read(&mut rest).await, Ok(1..)) {} };
-                let _ = timeout(LINGER, finished).await;
-                return;
+                return drain(&mut from, LINGER).await;
             }
         };
         let arrived = match read {

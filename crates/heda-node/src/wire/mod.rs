@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Sender, UnboundedReceiver};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// Bounds of one session.
@@ -48,6 +48,10 @@ pub(crate) struct Surroundings {
     pub(crate) waiting: Arc<AtomicU64>,
     /// The wish to stop: a peer that is silent then is not waited for.
     pub(crate) stop: Option<StopSignal>,
+    /// Whether other peers have sessions in this process. Each line is then read in a thread of its
+    /// own, among which the system divides the processors fairly: in the tasks of a few threads whoever
+    /// sends most is served most, and everybody else waits until it is its turn.
+    pub(crate) has_neighbours: bool,
 }
 
 /// How long a peer may be silent after the wish to stop.
@@ -110,6 +114,8 @@ pub struct NetworkWire {
     outbox: Option<Sender<Frame>>,
     inbox: UnboundedReceiver<Arrived>,
     carrier: Option<JoinHandle<()>>,
+    /// Dropped when the session is over.
+    session: Option<oneshot::Sender<()>>,
     patience: Duration,
     stop: Option<StopSignal>,
     /// Memory of an earlier message for the next long one.
@@ -129,11 +135,22 @@ impl NetworkWire {
             bytes: Arc::new(Semaphore::new(bytes)),
             waiting: around.waiting,
         };
+        let runtime = Handle::current();
+        let (session, over) = oneshot::channel();
+        let carried = carry(stream, room, arrived, outgoing, over);
+        let carrier = match around.has_neighbours {
+            true => {
+                let runtime = runtime.clone();
+                tokio::task::spawn_blocking(move || runtime.block_on(carried))
+            }
+            false => tokio::spawn(carried),
+        };
         Self {
-            runtime: Handle::current(),
+            runtime,
             outbox: Some(outbox),
             inbox,
-            carrier: Some(tokio::spawn(carry(stream, room, arrived, outgoing))),
+            carrier: Some(carrier),
+            session: Some(session),
             patience: limits.patience,
             stop: around.stop,
             spare: Vec::new(),
@@ -271,6 +288,7 @@ impl Drop for NetworkWire {
     /// that is torn down at once may lose it.
     fn drop(&mut self) {
         self.outbox = None;
+        self.session = None;
         self.inbox.close();
         let Some(carrier) = self.carrier.take() else {
             return;

@@ -190,6 +190,29 @@ fn the_inbox_is_bounded_and_never_stuck() {
     bench.runtime.block_on(feeder).unwrap();
 }
 
+/// A peer that takes nothing would otherwise hold its connection for as long as it likes.
+#[test]
+fn what_nobody_reads_is_given_up_some_time_after_the_end() {
+    let clock = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
+    clock.unwrap().block_on(async {
+        let (_line, ours) = tokio::io::duplex(1 << 10);
+        let mut wire = NetworkWire::new(ours, WireLimits::default(), Surroundings::default());
+        wire.send(vec![7; 100 << 10]).unwrap();
+        let carrier = wire.take_carrier().unwrap();
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert!(
+            !carrier.is_finished(),
+            "the line was given up in mid-session"
+        );
+        drop(wire);
+        let ended = tokio::time::timeout(Duration::from_secs(11), carrier).await;
+        assert!(ended.is_ok(), "the line is still open");
+    });
+}
+
 #[test]
 fn many_small_frames_cost_what_they_take_and_it_is_given_back() {
     // Empty messages and messages of two bytes, from a peer that never lets the job read.

@@ -156,6 +156,8 @@ impl Setup {
             peers,
             sessions: SessionLimits {
                 wire: wire_limits(Duration::from_secs(20)),
+                // Tests that break the protocol look at what comes next.
+                breach_pause: Duration::ZERO,
                 ..SessionLimits::default()
             },
             connections: ConnectionLimits::default(),
