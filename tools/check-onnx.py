@@ -42,8 +42,8 @@ def original_units(column, cell, markers):
     return [float(i == place) for i in range(len(column["levels"]))]
 
 
-def check(binary, dataset, coding, folder):
-    heda(binary, "demo", "--dataset", dataset, "--coding", coding, "--out", str(folder), "--json")
+def check(binary, dataset, coding, promise, folder):
+    heda(binary, "demo", "--dataset", dataset, "--coding", coding, *promise, "--out", str(folder), "--json")
     model, exported = folder / "model.json", folder / "model.onnx"
     heda(binary, "export", "--onnx", "--model", str(model), "--out", str(exported))
     source = DATASETS / f"{dataset}.csv"
@@ -64,7 +64,7 @@ def check(binary, dataset, coding, folder):
         wanted = np.array([float(row[f"{name}:{positive}"]) for row in predicted])
         worst = max(worst, float(np.max(np.abs(found[:, 0] - wanted))))
     same = sum(classes[c] == row["class"] for c, row in zip(outputs[2], predicted))
-    print(f"{dataset} {coding}: {len(rows)} rows, {same} same classes, largest difference {worst:.1e}")
+    print(f"{dataset} {coding} {' '.join(promise)}: {len(rows)} rows, {same} same classes, largest difference {worst:.1e}")
     return same == len(rows) and worst <= TOLERANCE
 
 
@@ -72,10 +72,11 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     good = True
-    for dataset in ["bcwd", "crx", "car", "adult"]:
-        for coding in ["natural", "paper"]:
-            with tempfile.TemporaryDirectory() as folder:
-                good &= check(sys.argv[1], dataset, coding, pathlib.Path(folder))
+    jobs = [(dataset, coding, []) for dataset in ["bcwd", "crx", "car", "adult"] for coding in ["natural", "paper"]]
+    jobs += [(dataset, "natural", ["--private", "1"]) for dataset in ["bcwd", "crx"]]
+    for dataset, coding, promise in jobs:
+        with tempfile.TemporaryDirectory() as folder:
+            good &= check(sys.argv[1], dataset, coding, promise, pathlib.Path(folder))
     sys.exit(0 if good else "predictions differ")
 
 

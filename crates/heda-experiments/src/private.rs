@@ -26,6 +26,7 @@ use heda_learn::private::{
     Extent, PrivateEncoding, PrivatePlan, PrivateSource, bought_centres, moment_sums, share_of,
     unstated,
 };
+use heda_learn::reach::Reach;
 use heda_learn::resident::{Position, RowCoins};
 use heda_learn::schema::Schema;
 use heda_learn::table::TableReader;
@@ -247,6 +248,7 @@ fn complement(held: &[usize], rows: usize) -> Vec<usize> {
 /// Coefficients, and how their scores become probabilities.
 struct Fitted {
     beta: Vec<f64>,
+    reach: Option<Reach>,
     loss: LossKind,
     gradients: u32,
 }
@@ -254,7 +256,10 @@ struct Fitted {
 impl Fitted {
     fn measure(&self, test: &Dataset) -> Vec<String> {
         let scores: Vec<f64> = (0..test.rows())
-            .map(|row| score(&self.beta, test.row(row)))
+            .map(|row| {
+                let within = self.reach.as_ref().map(|reach| reach.within(test.row(row)));
+                score(&self.beta, within.as_deref().unwrap_or(test.row(row)))
+            })
             .collect();
         let positive: Vec<bool> = test.labels().iter().map(|&label| label == 1).collect();
         let pairs = || scores.iter().zip(&positive);
@@ -316,6 +321,7 @@ fn privately(
     finished.map_err(bug)?;
     Ok(Fitted {
         beta: encoding.coefficients(optimiser.beta()),
+        reach: Some(encoding.reach()),
         loss: plan.loss(),
         gradients: optimiser.iterations(),
     })
@@ -353,6 +359,7 @@ fn on_published(
     let fit = train(&noisy, 1, &TrainConfig::logistic()).map_err(bug)?;
     Ok(Fitted {
         beta: fit.beta,
+        reach: None,
         loss: LossKind::Logistic,
         gradients: 0,
     })

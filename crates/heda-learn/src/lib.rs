@@ -15,6 +15,7 @@ pub mod optimise;
 pub mod oracle;
 pub mod partition;
 pub mod private;
+pub mod reach;
 pub mod reference;
 pub mod resident;
 #[cfg(test)]

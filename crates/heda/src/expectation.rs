@@ -15,6 +15,7 @@ use heda_learn::data::Dataset;
 use heda_learn::optimise::Optimiser;
 use heda_learn::oracle::{TrainConfig, score, train};
 use heda_learn::private::{PrivateEncoding, PrivatePlan, PrivateSource};
+use heda_learn::reach::Reach;
 use heda_learn::resident::{Position, RowCoins};
 use heda_learn::schema::{Column, Kind as ColumnKind, Schema};
 use heda_train::proposal::Privacy;
@@ -67,8 +68,11 @@ pub fn expect(
             let rows = |from: usize, to: usize| all.select_rows(&(from..to).collect::<Vec<_>>());
             let (training, counted) = (rows(0, drawn), rows(drawn, all.rows()));
             let fit = train(&training, 1, &TrainConfig::logistic()).map_err(bug)?;
-            let private = privately(schema, &plan, variance, &training, &mut rng)?;
-            Ok([accuracy(&fit.beta, &counted), accuracy(&private, &counted)])
+            let (private, reach) = privately(schema, &plan, variance, &training, &mut rng)?;
+            Ok([
+                accuracy(&fit.beta, &counted, None),
+                accuracy(&private, &counted, Some(&reach)),
+            ])
         })
         .collect::<Result<_, Failure>>()?;
     let mean = |place: usize| runs.iter().map(|run| run[place]).sum::<f64>() / RUNS as f64;
@@ -85,14 +89,14 @@ fn bug(error: impl std::fmt::Display) -> Failure {
     Failure::new(Kind::Bug, error)
 }
 
-/// The job's plan in the integer oracle; coefficients of the schema's columns.
+/// The job's plan in the integer oracle; coefficients of the schema's columns, and how far those reach.
 fn privately(
     schema: &Schema,
     plan: &PrivatePlan,
     variance: Variance,
     training: &Dataset,
     rng: &mut impl CryptoRng,
-) -> Result<Vec<f64>, Failure> {
+) -> Result<(Vec<f64>, Reach), Failure> {
     let encoding = PrivateEncoding::new(schema);
     let rows = [encoding.rows(training, 1).map_err(bug)?];
     let rng = std::cell::RefCell::new(rng);
@@ -111,12 +115,13 @@ fn privately(
     let mut optimiser = Optimiser::new(plan.settings(), encoding.width()).map_err(bug)?;
     let run = optimiser.run(&mut source, |_| ControlFlow::Continue(()));
     run.map_err(bug)?;
-    Ok(encoding.coefficients(optimiser.beta()))
+    Ok((encoding.coefficients(optimiser.beta()), encoding.reach()))
 }
 
-fn accuracy(beta: &[f64], rows: &Dataset) -> f64 {
+fn accuracy(beta: &[f64], rows: &Dataset, reach: Option<&Reach>) -> f64 {
     let right = (0..rows.rows()).filter(|&row| {
-        let positive = score(beta, rows.row(row)) > 0.0;
+        let within = reach.map(|reach| reach.within(rows.row(row)));
+        let positive = score(beta, within.as_deref().unwrap_or(rows.row(row))) > 0.0;
         positive == (rows.labels()[row] == 1)
     });
     right.count() as f64 / rows.rows() as f64

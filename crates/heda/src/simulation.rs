@@ -180,11 +180,11 @@ impl Simulation {
         let [fit] = &run.outcome.fits[..] else {
             return None;
         };
-        let beta = &fit.beta;
+        let reach = run.outcome.reach.as_ref()?;
         let held_out = joined(held_out)?;
         let labels = held_out.labels().iter().enumerate();
-        let pairs =
-            labels.map(|(row, &label)| (label, u32::from(score(beta, held_out.row(row)) > 0.0)));
+        let positive = |row| score(&fit.beta, &reach.within(held_out.row(row))) > 0.0;
+        let pairs = labels.map(|(row, &label)| (label, u32::from(positive(row))));
         Confusion::new(2, pairs).accuracy()
     }
 

@@ -131,5 +131,10 @@ fn model(
         versions: [("heda".to_owned(), env!("CARGO_PKG_VERSION").to_owned())].into(),
         notes,
     };
-    Model::new(loss, schema.clone(), &betas, provenance).map_err(|e| Failure::new(Kind::Bug, e))
+    let model = Model::new(loss, schema.clone(), &betas, provenance);
+    let model = model.and_then(|model| match &outcome.reach {
+        Some(reach) => model.with_reach(reach.clone()),
+        None => Ok(model),
+    });
+    model.map_err(|e| Failure::new(Kind::Bug, e))
 }

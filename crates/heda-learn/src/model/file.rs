@@ -2,6 +2,7 @@
 
 use super::{Classifier, Model, OriginalUnits, Provenance, targets};
 use crate::loss::LossKind;
+use crate::reach::Reach;
 use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -69,6 +70,14 @@ pub enum ModelError {
         /// Coefficients.
         found: usize,
     },
+    /// Another number of ends than the schema has columns.
+    #[error("a reach of {found} columns for {columns} columns of the schema")]
+    Reach {
+        /// Columns of an encoded row.
+        columns: usize,
+        /// Pairs of ends.
+        found: usize,
+    },
     /// A coefficient is NaN or infinite.
     #[error("coefficient {0} is not a finite number")]
     NotFinite(usize),
@@ -86,6 +95,9 @@ struct ModelFile {
     format: u32,
     loss: LossKind,
     classifiers: Vec<Classifier>,
+    /// On values scaled to [0, 1], a pair for each column of the encoded row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reach: Option<Reach>,
     provenance: Provenance,
     schema: Schema,
 }
@@ -118,6 +130,14 @@ pub(super) fn check_betas(
     Ok(())
 }
 
+pub(super) fn check_reach(schema: &Schema, reach: Option<&Reach>) -> Result<(), ModelError> {
+    let columns = schema.width();
+    match reach.map_or(columns, |reach| reach.ends().len()) {
+        found if found != columns => Err(ModelError::Reach { columns, found }),
+        _ => Ok(()),
+    }
+}
+
 impl Model {
     /// The file's text.
     pub fn to_json(&self) -> String {
@@ -125,6 +145,7 @@ impl Model {
             format: FORMAT,
             loss: self.loss,
             classifiers: self.classifiers.clone(),
+            reach: self.reach.clone(),
             provenance: self.provenance.clone(),
             schema: self.schema.clone(),
         };
@@ -167,6 +188,7 @@ impl Model {
         let classes = targets(&file.schema);
         let betas: Vec<Vec<f64>> = file.classifiers.iter().map(|c| c.scaled.clone()).collect();
         check_betas(&file.schema, classes.len(), &betas)?;
+        check_reach(&file.schema, file.reach.as_ref())?;
         for (classifier, class) in file.classifiers.iter().zip(classes) {
             if classifier.class != class {
                 return Err(ModelError::Class {
@@ -183,6 +205,7 @@ impl Model {
             loss: file.loss,
             schema: file.schema,
             classifiers: file.classifiers,
+            reach: file.reach,
             provenance: file.provenance,
         })
     }

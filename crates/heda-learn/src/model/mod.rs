@@ -2,7 +2,7 @@
 //!
 //! The file is JSON. It holds the schema, so that new rows are read as the training rows were, the
 //! coefficients twice (on values scaled to [0, 1], which predict, and in original units, for
-//! people), and where the model comes from.
+//! people), between which values columns count if not all do, and where the model comes from.
 
 mod evaluate;
 mod file;
@@ -18,6 +18,7 @@ pub use provenance::{FeatureUse, Protection, Provenance};
 
 use crate::loss::LossKind;
 use crate::oracle::score;
+use crate::reach::Reach;
 use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +82,7 @@ pub struct Model {
     loss: LossKind,
     schema: Schema,
     classifiers: Vec<Classifier>,
+    reach: Option<Reach>,
     provenance: Provenance,
 }
 
@@ -119,8 +121,21 @@ impl Model {
         Ok(Self {
             loss,
             classifiers: classifiers.collect(),
+            reach: None,
             schema,
             provenance,
+        })
+    }
+
+    /// The same model, trained on values within this reach and therefore looking at no others.
+    ///
+    /// # Errors
+    /// If it is not that of the schema's columns.
+    pub fn with_reach(self, reach: Reach) -> Result<Self, ModelError> {
+        file::check_reach(&self.schema, Some(&reach))?;
+        Ok(Self {
+            reach: Some(reach),
+            ..self
         })
     }
 
@@ -132,6 +147,11 @@ impl Model {
     /// The schema that rows must follow.
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// Between which values columns count, if not all do.
+    pub fn reach(&self) -> Option<&Reach> {
+        self.reach.as_ref()
     }
 
     /// One classifier for two classes, otherwise one a class.
@@ -156,6 +176,8 @@ impl Model {
 
     /// Predicts one encoded row.
     pub fn predict(&self, row: &[f64]) -> Prediction {
+        let within = self.reach.as_ref().map(|reach| reach.within(row));
+        let row = within.as_deref().unwrap_or(row);
         let scores: Vec<f64> = self
             .classifiers
             .iter()

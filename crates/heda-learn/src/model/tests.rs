@@ -49,6 +49,42 @@ fn original_units_give_the_same_scores() {
 }
 
 #[test]
+fn what_lies_beyond_the_reach_counts_as_its_end() {
+    let (plain, data) = bcwd();
+    let width = plain.schema().width();
+    let mut ends = vec![[0.0, 1.0]; width];
+    ends[2] = [0.25, 0.5];
+    let reach = Reach::new(ends).unwrap();
+    let model = plain.clone().with_reach(reach.clone()).unwrap();
+    let mut moved = 0;
+    for row in 0..data.rows() {
+        let (found, whole) = (model.predict(data.row(row)), plain.predict(data.row(row)));
+        assert_eq!(found, plain.predict(&reach.within(data.row(row))));
+        moved += usize::from(found != whole);
+    }
+    assert!(moved > 100, "{moved}");
+    let text = model.to_json();
+    assert_eq!(Model::from_json(&text, "m.json").unwrap(), model);
+    assert!(!plain.to_json().contains("reach"));
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    value["reach"][0] = serde_json::json!([0.5, 0.25]);
+    let error = Model::from_json(&value.to_string(), "m.json").unwrap_err();
+    assert!(
+        error.to_string().contains("the reach of column 0"),
+        "{error}"
+    );
+    value["reach"] = serde_json::json!([[0.0, 1.0]]);
+    let error = Model::from_json(&value.to_string(), "m.json").unwrap_err();
+    assert!(matches!(
+        error,
+        ModelError::Reach {
+            columns: 9,
+            found: 1
+        }
+    ));
+}
+
+#[test]
 fn evaluation_agrees_with_prediction() {
     let (model, data) = bcwd();
     let evaluation = model.evaluate(&data);

@@ -3,7 +3,8 @@
 //! **Input** `rows`: float, \[N, width\]. One column for each column of the encoded row, in the
 //! order and by the names that the file's metadata lists (`columns`), in *original* units:
 //! numbers as they are (missing ones already replaced), an ordinal level by its position from 0 in
-//! the schema, a one-hot level as 0 or 1. Values outside the schema's bounds are clipped.
+//! the schema, a one-hot level as 0 or 1. Values outside the schema's bounds, and of a private model
+//! outside of what it was trained on, are clipped.
 //!
 //! **Outputs.** `scores` \[N, K\], K = 1 for two classes and otherwise the number of classes;
 //! `probabilities` of the same shape for both logistic losses (of the second class if K = 1,
@@ -117,9 +118,21 @@ fn nodes(model: &Model) -> Vec<Node> {
         Node::new("Sub", &["rows", "offsets"], "shifted"),
         Node::new("Div", &["shifted", "scales"], "unbounded"),
         Node::new("Clip", &["unbounded", "zero", "one"], "scaled"),
-        Node::new("MatMul", &["scaled", "weights"], "products"),
-        Node::new("Add", &["products", "biases"], scores(model)),
     ];
+    let seen = match model.reach() {
+        Some(_) => {
+            nodes.extend([
+                Node::new("Max", &["scaled", "least"], "risen"),
+                Node::new("Min", &["risen", "greatest"], "within"),
+            ]);
+            "within"
+        }
+        None => "scaled",
+    };
+    nodes.extend([
+        Node::new("MatMul", &[seen, "weights"], "products"),
+        Node::new("Add", &["products", "biases"], scores(model)),
+    ]);
     if model.is_numeric() {
         return nodes;
     }
@@ -156,7 +169,7 @@ fn constants(model: &Model) -> Vec<Tensor> {
     let classifiers = model.classifiers();
     let weights = (1..=width).flat_map(|j| classifiers.iter().map(move |c| c.scaled[j]));
     let threshold = model.loss().loss().threshold();
-    vec![
+    let mut constants = vec![
         Tensor::floats("offsets", &[width], columns.iter().map(|c| c.offset)),
         Tensor::floats("scales", &[width], columns.iter().map(|c| c.scale)),
         Tensor::floats("zero", &[], [0.0]),
@@ -169,7 +182,15 @@ fn constants(model: &Model) -> Vec<Tensor> {
         ),
         Tensor::floats("threshold", &[], [threshold]),
         Tensor::integers("second_axis", &[1], [1]),
-    ]
+    ];
+    if let Some(reach) = model.reach() {
+        let ends = |end: usize| reach.ends().iter().map(move |ends| ends[end]);
+        constants.extend([
+            Tensor::floats("least", &[width], ends(0)),
+            Tensor::floats("greatest", &[width], ends(1)),
+        ]);
+    }
+    constants
 }
 
 #[cfg(test)]
@@ -184,8 +205,16 @@ mod tests {
             2 => 1,
             several => several,
         };
-        let betas = vec![vec![0.25; schema.width() + 1]; classifiers];
-        Model::new(loss, schema, &betas, Provenance::default()).unwrap()
+        let width = schema.width();
+        let betas = vec![vec![0.25; width + 1]; classifiers];
+        let model = Model::new(loss, schema, &betas, Provenance::default()).unwrap();
+        match loss {
+            LossKind::BoundedLogistic => {
+                let reach = crate::reach::Reach::new(vec![[0.1, 0.9]; width]).unwrap();
+                model.with_reach(reach).unwrap()
+            }
+            _ => model,
+        }
     }
 
     /// Splits a message into its fields; panics unless it is well-formed to the last byte.

@@ -63,6 +63,42 @@ fn dataset(values: Vec<f64>) -> Dataset {
     Dataset::new(schema.features(), values, labels, schema.label().classes()).unwrap()
 }
 
+/// The model, on rows within its reach, is what was trained and what is evaluated under encryption.
+#[test]
+fn the_model_sees_rows_as_they_were_trained_on() {
+    let encoding = PrivateEncoding::new(&schema());
+    let reach = encoding.reach();
+    assert_eq!(
+        reach.ends()[0].map(|end| (end * 100.0).round()),
+        [10.0, 70.0]
+    );
+    assert!(reach.ends()[1..].iter().all(|ends| *ends == [0.0, 1.0]));
+    let beta = [0.5, -3.0, 2.0, 1.0, 4.0, -1.0, 0.25, -2.0];
+    let coefficients = encoding.coefficients(&beta);
+    for age in [0.0, 0.09, 0.1, 0.4, 0.69, 0.71, 1.0] {
+        let row = [age, 0.3, 1.0, 0.0, 0.0, 1.0, 0.0];
+        let trained = encoding.rows(&dataset(row.to_vec()), 1).unwrap();
+        // Cutting to a length does not change the sign: undone by the bias, which is 0.4.
+        let cut = trained.score(0);
+        let factor = 0.4 / f64::from(cut[0]);
+        let score = cut
+            .iter()
+            .zip(beta)
+            .map(|(x, b)| f64::from(*x) * factor * b);
+        let (trained, seen) = (
+            score.sum::<f64>(),
+            crate::oracle::score(&coefficients, &reach.within(&row)),
+        );
+        assert!((trained - seen).abs() < 0.02, "{age}: {trained} {seen}");
+    }
+    let beyond = crate::oracle::score(&coefficients, &[1.0, 0.3, 1.0, 0.0, 0.0, 1.0, 0.0]);
+    let seen = crate::oracle::score(
+        &coefficients,
+        &reach.within(&[1.0, 0.3, 1.0, 0.0, 0.0, 1.0, 0.0]),
+    );
+    assert!((beyond - seen).abs() > 1.0, "the reach makes no difference");
+}
+
 #[test]
 fn values_count_in_deviations_from_what_is_typical() {
     let encoding = PrivateEncoding::new(&schema());

@@ -17,6 +17,7 @@ use heda_crypto::masking::Masks;
 use heda_dp::gaussian::Variance;
 use heda_learn::data::Dataset;
 use heda_learn::private::{PrivateEncoding, PrivateRows, bought_centres, moment_sums, unstated};
+use heda_learn::reach::Reach;
 use heda_learn::scaling::Centre;
 use heda_learn::schema::Schema;
 
@@ -32,6 +33,15 @@ pub(super) fn private_encoding(
 }
 
 impl Running<'_> {
+    /// Between which values the columns of a private model count.
+    pub(super) fn reach(&self, state: &Checkpoint) -> Result<Option<Reach>, JobError> {
+        if self.spec.privacy.is_none() {
+            return Ok(None);
+        }
+        let encoding = private_encoding(&self.spec.schema, state.bought.as_deref());
+        Ok(Some(encoding.map_err(BadJob::from)?.reach()))
+    }
+
     /// Buys the moments, or takes those that were bought before, and tells them to everybody.
     pub(super) fn buy_moments(
         &mut self,

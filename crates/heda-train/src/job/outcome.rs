@@ -9,6 +9,7 @@ use heda_dp::account::Charge;
 use heda_learn::data::Feature;
 use heda_learn::model::Errors;
 use heda_learn::optimise::{Method, Settings, Stop};
+use heda_learn::reach::Reach;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -201,6 +202,8 @@ pub struct Outcome {
     pub constant: Vec<String>,
     /// The models.
     pub fits: Vec<ClassFit>,
+    /// Between which values columns count, if not all do.
+    pub reach: Option<Reach>,
     /// How the penalty was chosen, if it was.
     pub chosen: Option<ChosenPenalty>,
     /// The providers.

@@ -157,6 +157,7 @@ pub fn run(
         .saturating_sub(waited.unwrap_or(Duration::ZERO));
     let step = chosen.as_ref().map_or(0, |chosen| chosen.chosen);
     let settings = spec.steps_of(columns.width, step)?;
+    let reach = job.reach(&state)?;
     let phases = job.phases;
     Ok(Outcome {
         ranking,
@@ -166,6 +167,7 @@ pub fn run(
         settings,
         constant: scaled.constant,
         fits,
+        reach,
         chosen,
         providers,
         phases,

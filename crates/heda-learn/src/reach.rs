@@ -1,0 +1,91 @@
+//! Between which values a column counts: what lies beyond counts as the end.
+//!
+//! A private training cuts numbers off at three deviations. A model that does not do the same with the
+//! rows that it is asked about predicts from values that it has never been trained on, and evaluation
+//! on encrypted rows, which are cut off, would be about another model.
+
+use serde::{Deserialize, Serialize};
+
+/// For every column of an encoded row the least and the greatest value that counts, in [0, 1].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<[f64; 2]>", into = "Vec<[f64; 2]>")]
+pub struct Reach(Vec<[f64; 2]>);
+
+/// A column whose ends are not in order, or not in [0, 1].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the reach of column {0} is not between 0 and 1, the lower end first")]
+pub struct BadReach(usize);
+
+impl Reach {
+    /// One pair a column.
+    ///
+    /// # Errors
+    /// If one is out of order.
+    pub fn new(ends: Vec<[f64; 2]>) -> Result<Self, BadReach> {
+        let sound = |[from, to]: &[f64; 2]| 0.0 <= *from && from <= to && *to <= 1.0;
+        match ends.iter().position(|ends| !sound(ends)) {
+            Some(column) => Err(BadReach(column)),
+            None => Ok(Self(ends)),
+        }
+    }
+
+    /// So far to both sides of a centre for each column, as far as that lies in [0, 1].
+    pub(crate) fn around(columns: impl Iterator<Item = (f64, f64)>) -> Self {
+        let ends = |(centre, far): (f64, f64)| {
+            let far = far.max(0.0);
+            [centre - far, centre + far].map(|end| end.clamp(0.0, 1.0))
+        };
+        Self(columns.map(ends).collect())
+    }
+
+    /// Least and greatest value of every column.
+    pub fn ends(&self) -> &[[f64; 2]] {
+        &self.0
+    }
+
+    /// An encoded row as it counts.
+    pub fn within(&self, row: &[f64]) -> Vec<f64> {
+        let columns = row.iter().zip(&self.0);
+        columns.map(|(x, [from, to])| x.clamp(*from, *to)).collect()
+    }
+}
+
+impl TryFrom<Vec<[f64; 2]>> for Reach {
+    type Error = BadReach;
+
+    fn try_from(ends: Vec<[f64; 2]>) -> Result<Self, BadReach> {
+        Self::new(ends)
+    }
+}
+
+impl From<Reach> for Vec<[f64; 2]> {
+    fn from(reach: Reach) -> Self {
+        reach.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_beyond_counts_as_the_end() {
+        let reach = Reach::new(vec![[0.25, 0.5], [0.0, 1.0], [0.5, 0.5]]).unwrap();
+        assert_eq!(reach.within(&[0.0, 0.1, 0.9]), [0.25, 0.1, 0.5]);
+        assert_eq!(reach.within(&[1.0, 1.0, 0.0]), [0.5, 1.0, 0.5]);
+        assert_eq!(reach.within(&[0.3, 0.0, 0.5]), [0.3, 0.0, 0.5]);
+    }
+
+    #[test]
+    fn ends_out_of_order_are_refused() {
+        for bad in [
+            [0.5, 0.25],
+            [-0.1, 1.0],
+            [0.0, 1.1],
+            [f64::NAN, 1.0],
+            [0.0, f64::NAN],
+        ] {
+            assert_eq!(Reach::new(vec![[0.0, 1.0], bad]), Err(BadReach(1)));
+        }
+    }
+}
