@@ -61,16 +61,24 @@ def main():
     def beside(name):
         one = ours[name, "typical", "1"]
         others = [ours[name, arm, "1"] for arm in ["typical", "collusion", "moments", "bounds", "published"]]
+        automatic = next((key for key in ours if key[0] == name and key[1] == "automatic"), None)
+        others += [ours[automatic]] if automatic else []
         others += [peers[name, f"diffprivlib {model}", "1.0"] for model in ["logistic", "bayes", "forest"]]
+        points = [f"{lost(rows, name):+.2f}" for rows in others]
+        if automatic:
+            points[5] += f" ({float(automatic[2]):.0f})"
+        else:
+            points.insert(5, "–")
         return [
             name,
-            *(f"{lost(rows, name):+.2f}" for rows in others),
+            *points,
             f"{mean(one, 'auc'):.3f} / {mean(peers[name, 'clear', 'inf'], 'auc'):.3f}",
             f"{mean(one, 'log_loss'):.3f} / {mean(peers[name, 'clear', 'inf'], 'log_loss'):.3f}",
             f"{mean(one, 'gradients'):.0f}",
         ]
 
     head = ["data set, ε = 1", "Heda", "one of three colludes", "moments bought", "bounds only", "all published"]
+    head += ["at the automatic ε (its sum)"]
     head += ["diffprivlib logistic", "its naive Bayes", "its forest", "AUC, Heda / clear", "log-loss", "gradients"]
     second = table(head, map(beside, [*BUNDLED, *TEN, *SMALL]))
     text = PAGE.read_text()

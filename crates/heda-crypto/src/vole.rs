@@ -31,7 +31,7 @@ pub const MOST_DIGIT_BITS: u32 = 5;
 pub const MOST_BITS: u32 = 32;
 
 /// Bytes of every leaf's stream that are made together: what the widest instructions encrypt at once.
-const BLOCK_BYTES: usize = 1024;
+const BLOCK_BYTES: usize = 4096;
 const CIPHER_BLOCKS: usize = BLOCK_BYTES / 16;
 
 /// The leaves of a tree, a power of two of them: 128-bit keys, each for one stream.

@@ -21,6 +21,7 @@ use crate::epsilon::{Epsilon, EpsilonError, LARGEST};
 use crate::gaussian::Variance;
 use crate::normal::{density, mills, tail};
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
 
@@ -144,10 +145,26 @@ impl Cost {
 
     /// The largest cost that keeps a guarantee.
     pub fn for_guarantee(epsilon: Epsilon, delta: Delta) -> Self {
+        thread_local! {
+            /// A job asks for the same one many times, and it takes a while to find.
+            static LAST: Cell<Option<(Epsilon, Delta, Cost)>> = const { Cell::new(None) };
+        }
+        if let Some((_, _, cost)) = LAST.get().filter(|last| (last.0, last.1) == (epsilon, delta)) {
+            return cost;
+        }
+        let cost = Self::search(epsilon, delta);
+        LAST.set(Some((epsilon, delta, cost)));
+        cost
+    }
+
+    fn search(epsilon: Epsilon, delta: Delta) -> Self {
         let fits = |mu: f64| delta_of(mu, epsilon.to_f64()) * (1.0 + SAFETY) <= delta.0;
         let (mut low, mut high) = (0.0, 200.0);
-        for _ in 0..100 {
+        loop {
             let middle = 0.5 * (low + high);
+            if middle <= low || middle >= high {
+                break;
+            }
             *(if fits(middle) { &mut low } else { &mut high }) = middle;
         }
         let parts = (low * low * UNIT as f64 * (1.0 - SAFETY)).floor();

@@ -62,6 +62,9 @@ pub(super) const ENCRYPTED: &str = "encrypted";
 
 /// Bits of the numbers that are added and multiplied.
 const BITS: InputBits = InputBits { alice: 64, bob: 64 };
+/// Bits of the weights in a dot product of encrypted numbers: the paper's numbers have 32 ("the length of
+/// each dimension is 32 bits"), of which it keeps two decimal places.
+const WEIGHTS: InputBits = InputBits { alice: 64, bob: 32 };
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Seconds that a block is repeated for.
 const ENOUGH: f64 = 0.5;
@@ -278,8 +281,9 @@ impl Bench {
     /// One product a batch, as in training: every row's encrypted quotient times its blinding, summed.
     fn dot_product_of_encrypted(&self, rng: &mut impl CryptoRng) -> Timed {
         let [a, _] = self.encrypted_pairs(rng)?;
-        let b = integers(BATCH_ROWS, rng);
-        let bob = dot_product::Bob::new(self.alice.public(), BITS, BATCH_ROWS)?;
+        let weight = |_| Integer::from(Natural::from(u64::from(rng.next_u32())));
+        let b: Vec<Integer> = (0..BATCH_ROWS).map(weight).collect();
+        let bob = dot_product::Bob::new(self.alice.public(), WEIGHTS, BATCH_ROWS)?;
         timed(1, |_, _| bob.combine(&a, &b).map(drop))
     }
 

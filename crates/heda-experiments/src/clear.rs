@@ -3,7 +3,6 @@
 use super::release::pay;
 use heda::failure::{Failure, Kind};
 use heda_dp::account::Mechanism;
-use heda_dp::budget::split_equally;
 use heda_dp::column::ColumnSpec;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::laplace;
@@ -43,20 +42,19 @@ pub(super) fn oracle_accuracy(
 /// Steps of the grid that numbers are published on.
 const STEPS: u32 = 1 << 10;
 
-/// The rows with every feature published at a total ε, split equally: what a job whose features are
-/// all published trains on. Labels stay as they are.
+/// The rows with every feature published, each at its ε: what a job whose features are all published
+/// trains on. Labels stay as they are.
 pub(super) fn published<R: CryptoRng>(
     data: &Dataset,
-    total: Epsilon,
+    parts: &[Epsilon],
     rng: &mut R,
 ) -> Result<Dataset, Failure> {
     let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
     let features = data.features();
     let (specs, values): (Vec<_>, Vec<_>) = features.iter().map(|f| on_grid(data, f)).unzip();
-    let parts = split_equally(total, features.len()).map_err(|e| bug(&e))?;
     let prepared = laplace::prepare(&specs, &values).map_err(|e| bug(&e))?;
     let released = prepared
-        .release(pay(Mechanism::Laplace, &parts)?, rng)
+        .release(pay(Mechanism::Laplace, parts)?, rng)
         .map_err(|e| bug(&e))?;
     let mut noisy = vec![0.0; data.rows() * data.width()];
     for (feature, column) in features.iter().zip(released.columns()) {

@@ -6,16 +6,20 @@
 //!
 //! Arms: `typical` is the product's rule with means and deviations from the schema; `bounds` does
 //! without them; `moments` buys them with a part of the budget; `collusion` has the noise of three providers of whom one may tell its own, half as
-//! much variance again; `published` publishes every column at the same total ε and trains on that.
+//! much variance again; `published` publishes every column at the same total ε and trains on that;
+//! `automatic` does so at the ε that the paper's Algorithm 1 reads from the rows, where it finds one.
 
 use super::Options;
 use super::clear::published;
 use super::sheet::{Sheet, SheetLayout, load};
 use heda::failure::{Failure, Kind};
 use heda_crypto::random::Randomness;
+use heda_dp::auto::{Automatic, automatic_epsilon};
+use heda_dp::budget::split_equally;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gaussian::{Variance, sample};
 use heda_dp::gdp::Delta;
+use heda_dp::points::Points;
 use heda_learn::data::Dataset;
 
 use heda_learn::loss::LossKind;
@@ -77,15 +81,17 @@ enum Arm {
     Moments,
     Collusion,
     Published,
+    Automatic,
 }
 
 impl Arm {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Typical,
         Self::Bounds,
         Self::Moments,
         Self::Collusion,
         Self::Published,
+        Self::Automatic,
     ];
 
     fn name(self) -> &'static str {
@@ -95,14 +101,20 @@ impl Arm {
             Self::Moments => "moments",
             Self::Collusion => "collusion",
             Self::Published => "published",
+            Self::Automatic => "automatic",
         }
     }
 
-    /// Where it is measured: the product's rule everywhere, the others at 1.
-    fn epsilons(self) -> &'static [&'static str] {
+    /// Where it is measured: the product's rule and publishing everywhere, the others at 1; the automatic
+    /// rule where it says, if it says anything.
+    fn epsilons(self, data: &Dataset) -> Vec<String> {
         match self {
-            Self::Typical | Self::Published => &EPSILONS,
-            _ => &["1"],
+            Self::Typical | Self::Published => EPSILONS.map(String::from).to_vec(),
+            Self::Automatic => {
+                let total = automatic(data).map(|found| found.composed());
+                total.iter().map(Epsilon::to_string).collect()
+            }
+            _ => vec!["1".to_owned()],
         }
     }
 
@@ -167,15 +179,15 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     for path in schemas(&arguments.data)? {
         let case = Case::read(&path)?;
         for arm in Arm::ALL {
-            for epsilon in arm.epsilons() {
+            for epsilon in arm.epsilons(&case.data) {
                 let rows = case.data.rows().to_string();
-                let key = [&case.name, &rows, arm.name(), epsilon].map(String::from);
+                let key = [&case.name, &rows, arm.name(), &epsilon].map(String::from);
                 if sheet.has(options.seed, &key) {
                     continue;
                 }
                 eprintln!("heda: {}: {}", LAYOUT.name, key.join(", "));
                 let load = load();
-                let measured = all_splits(&case, arm, epsilon, options)?;
+                let measured = all_splits(&case, arm, &epsilon, options)?;
                 let row = |(split, cells): (usize, Vec<String>)| {
                     [key.to_vec(), vec![split.to_string()], cells].concat()
                 };
@@ -231,7 +243,14 @@ fn all_splits(
             let kept: Vec<usize> = complement(held, case.data.rows());
             let (training, test) = (case.data.select_rows(&kept), case.data.select_rows(held));
             let fitted = match arm {
-                Arm::Published => on_published(&training, epsilon, &randomness, split as u64)?,
+                Arm::Published => {
+                    let parts = split_equally(epsilon, training.features().len()).map_err(bug)?;
+                    on_published(&training, &parts, &randomness, split as u64)?
+                }
+                Arm::Automatic => {
+                    let parts = automatic(&case.data).ok_or_else(|| bug("no automatic epsilon"))?;
+                    on_published(&training, parts.columns(), &randomness, split as u64)?
+                }
                 _ => privately(&training, &schema, arm, epsilon, &randomness, split as u64)?,
             };
             Ok(fitted.measure(&test))
@@ -347,15 +366,34 @@ fn three_shares(variance: Variance) -> Result<Variance, Failure> {
     Variance::sum([share; 3]).map_err(bug)
 }
 
-/// The clear oracle on rows of which every column was published at this total.
+/// The ε of every feature by Algorithm 1, a level counting by its place; nothing if the rule refuses a
+/// feature, for example because all its values differ.
+fn automatic(data: &Dataset) -> Option<Automatic> {
+    let place = |cells: &[f64]| match cells {
+        [value] => *value,
+        levels => {
+            let level = levels.iter().position(|&v| v > 0.5).unwrap_or(0);
+            level as f64 / (levels.len() - 1) as f64
+        }
+    };
+    let features = data.features();
+    let cells = (0..data.rows()).flat_map(|row| {
+        let row = data.row(row);
+        features.iter().map(move |f| place(&row[f.columns.clone()]))
+    });
+    let points = Points::new(features.len(), cells.collect()).ok()?;
+    automatic_epsilon(&points).ok()
+}
+
+/// The clear oracle on rows of which every column was published at its ε.
 fn on_published(
     training: &Dataset,
-    total: Epsilon,
+    parts: &[Epsilon],
     randomness: &Randomness,
     split: u64,
 ) -> Result<Fitted, Failure> {
     let mut rng = randomness.fork("release", split).map_err(bug)?;
-    let noisy = published(training, total, &mut rng)?;
+    let noisy = published(training, parts, &mut rng)?;
     let fit = train(&noisy, 1, &TrainConfig::logistic()).map_err(bug)?;
     Ok(Fitted {
         beta: fit.beta,

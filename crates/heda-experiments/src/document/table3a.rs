@@ -18,7 +18,7 @@ pub(super) fn page(rows: &Rows<'_>, _folder: &str) -> String {
          Seconds of a whole training run, processor time of both parties together, keys of {} bits, on \
          inputs that are already encrypted, which is what training has: each value of a column is \
          encrypted once and used in every iteration. A mini-batch has {} rows; the power function takes \
-         all features of a row, the dot product adds up the rows of a batch with weights of 64 bits, \
+         all features of a row, the dot product adds up the rows of a batch with weights of 32 bits, which is the length that the paper gives its numbers, \
          the others take a number a row. The least of {} measurements is multiplied by the iterations \
          that table 3b implies ({}); {ONCE}, on one packed gradient, is one call, as the print must be: \
          it does not grow with the iterations.\n\n\

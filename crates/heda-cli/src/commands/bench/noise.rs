@@ -17,8 +17,9 @@ use serde::Serialize;
 use std::fmt;
 
 const PROVIDERS: usize = 3;
-/// Pairs of jobs after the one that warms up.
-const PAIRS: usize = 9;
+/// Pairs of jobs after the one that warms up, of few rows and of many.
+const PAIRS: [usize; 2] = [101, 25];
+const MANY_ROWS: usize = 10_000;
 
 /// Jobs like those on one data set.
 #[derive(Serialize)]
@@ -27,8 +28,11 @@ struct Line {
     columns: usize,
     rows: usize,
     gradients: u32,
+    pairs: usize,
     seconds_private: f64,
     seconds_without_noise: f64,
+    /// The middle half of the pairs: how much longer the private job took.
+    more_in_quarters: [f64; 2],
     megabytes_private: f64,
     megabytes_without_noise: f64,
 }
@@ -66,18 +70,31 @@ fn line(bundle: Bundle, coding: Coding, rows: usize) -> Result<Line, Failure> {
     let plain = plain.build().map_err(Failure::input)?;
     let [private, plain] = [private, plain].map(|job| spec(&job));
     let mut pairs = Vec::new();
-    for _ in 0..=PAIRS {
-        pairs.push((whole(&private, rows)?, whole(&plain, rows)?));
+    for pair in 0..=PAIRS[usize::from(rows > MANY_ROWS)] {
+        // Whatever drifts meets both alike.
+        pairs.push(match pair % 2 {
+            0 => (whole(&private, rows)?, whole(&plain, rows)?),
+            _ => {
+                let without = whole(&plain, rows)?;
+                (whole(&private, rows)?, without)
+            }
+        });
     }
     let pairs = &pairs[1..];
+    let more = || {
+        let ratio = |pair: &(Took, Took)| pair.0.seconds / pair.1.seconds - 1.0;
+        pairs.iter().map(ratio)
+    };
     let megabytes = |took: &Took| (took.sent + took.received) as f64 / 1e6;
     Ok(Line {
         dataset: bundle.name(),
         columns: schema.width(),
         rows: training,
         gradients,
+        pairs: pairs.len(),
         seconds_private: median(pairs.iter().map(|pair| pair.0.seconds)),
         seconds_without_noise: median(pairs.iter().map(|pair| pair.1.seconds)),
+        more_in_quarters: [0.25, 0.75].map(|part| quantile(more(), part)),
         megabytes_private: median(pairs.iter().map(|pair| megabytes(&pair.0))),
         megabytes_without_noise: median(pairs.iter().map(|pair| megabytes(&pair.1))),
     })
@@ -113,9 +130,15 @@ fn whole(spec: &JobSpec, rows: usize) -> Result<Took, Failure> {
 
 /// The middle one.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
+    quantile(values, 0.5)
+}
+
+/// The one that this part of all lies below.
+fn quantile(values: impl Iterator<Item = f64>, part: f64) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    let place = (part * values.len() as f64) as usize;
+    values.get(place).copied().unwrap_or(f64::NAN)
 }
 
 impl fmt::Display for Section {
@@ -123,31 +146,36 @@ impl fmt::Display for Section {
         write!(
             f,
             "private jobs at epsilon 1 against the same gradients without noise, {PROVIDERS} providers and the \
-             data user on this machine, median of {PAIRS} in turn\n  {:<8} {:>7} {:>7} {:>9} {:>9} {:>9} {:>7} {:>9} {:>9} {:>7}",
+             data user on this machine, medians of pairs in turn; the middle half of the pairs in brackets\n  {:<8} {:>7} {:>7} {:>9} {:>6} {:>9} {:>9} {:>7} {:>18} {:>10} {:>10} {:>7}",
             "data set",
             "columns",
             "rows",
             "gradients",
+            "pairs",
             "private s",
             "without s",
             "more",
+            "",
             "private MB",
             "without MB",
             "more"
         )?;
         for line in &self.lines {
+            let [low, high] = line.more_in_quarters;
             let more =
                 |with: f64, without: f64| format!("{:+.1} %", 100.0 * (with / without - 1.0));
             write!(
                 f,
-                "\n  {:<8} {:>7} {:>7} {:>9} {:>9.3} {:>9.3} {:>7} {:>10.3} {:>10.3} {:>7}",
+                "\n  {:<8} {:>7} {:>7} {:>9} {:>6} {:>9.3} {:>9.3} {:>7} {:>18} {:>10.3} {:>10.3} {:>7}",
                 line.dataset,
                 line.columns,
                 line.rows,
                 line.gradients,
+                line.pairs,
                 line.seconds_private,
                 line.seconds_without_noise,
                 more(line.seconds_private, line.seconds_without_noise),
+                format!("({:+.1} to {:+.1} %)", 100.0 * low, 100.0 * high),
                 line.megabytes_private,
                 line.megabytes_without_noise,
                 more(line.megabytes_private, line.megabytes_without_noise),
