@@ -30,7 +30,8 @@ pub const MOST_DIGIT_BITS: u32 = 5;
 /// Words are at most so wide.
 pub const MOST_BITS: u32 = 32;
 
-/// Bytes of every leaf's stream that are made together: what the widest instructions encrypt at once.
+/// Bytes of every leaf's stream that are made together: several times what the widest instructions encrypt
+/// at once, because a cipher takes a moment to get its keys ready; those of all leaves stay in the cache.
 const BLOCK_BYTES: usize = 4096;
 const CIPHER_BLOCKS: usize = BLOCK_BYTES / 16;
 
@@ -86,6 +87,11 @@ lane!(u8);
 lane!(u16);
 lane!(u32);
 
+/// Words of a leaf's stream that are made together: no more than there are rows.
+fn per_block<L: Lane>(rows: usize) -> usize {
+    (BLOCK_BYTES / L::BYTES).min(rows).max(1)
+}
+
 /// The streams of a tree, made block by block.
 struct Streams {
     ciphers: Vec<Aes128Enc>,
@@ -138,7 +144,7 @@ struct Sums<L: Lane> {
 impl<L: Lane> Sums<L> {
     fn new(leaves: &Leaves, rows: usize) -> Self {
         let mut streams = Streams::new(leaves);
-        let per_block = BLOCK_BYTES / L::BYTES;
+        let per_block = per_block::<L>(rows);
         let mut sums = Self {
             all: vec![L::default(); rows],
             bits: vec![vec![L::default(); rows]; leaves.len().ilog2() as usize],
@@ -290,7 +296,7 @@ impl ChooserColumn<'_> {
 
     fn add_lanes<L: Lane>(&self, corrections: &mut BitReader<'_>, shift: u32, shares: &mut [u32]) {
         let mut streams = Streams::new(self.leaves);
-        let per_block = BLOCK_BYTES / L::BYTES;
+        let per_block = per_block::<L>(shares.len());
         let digit = u32::from(self.missing ^ self.turn);
         let mut words = Zeroizing::new(vec![L::default(); per_block]);
         let mut sum = Zeroizing::new(vec![L::default(); per_block]);

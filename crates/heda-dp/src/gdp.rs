@@ -149,7 +149,10 @@ impl Cost {
             /// A job asks for the same one many times, and it takes a while to find.
             static LAST: Cell<Option<(Epsilon, Delta, Cost)>> = const { Cell::new(None) };
         }
-        if let Some((_, _, cost)) = LAST.get().filter(|last| (last.0, last.1) == (epsilon, delta)) {
+        if let Some((_, _, cost)) = LAST
+            .get()
+            .filter(|last| (last.0, last.1) == (epsilon, delta))
+        {
             return cost;
         }
         let cost = Self::search(epsilon, delta);

@@ -302,7 +302,8 @@ fn whoever_broke_the_protocol_waits_and_nobody_else() {
         text.contains("heda_sessions_refused_paused_total 1\n"),
         "{text}"
     );
-    let mut channel = User::new(other).open(&bench.daemon.remote()).unwrap();
+    let other = User::new(other);
+    let mut channel = other.open(&bench.daemon.remote()).unwrap();
     echo(&mut channel, b"all well").unwrap();
 }
 
