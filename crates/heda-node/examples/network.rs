@@ -98,7 +98,8 @@ impl Bench {
              schema = \"schema.toml\"\nlisten = \"127.0.0.1:0\"\nstore = \"store\"\n[[allow]]\n\
              name = \"user\"\nfingerprint = \"{}\"\n[limits]\nrows_per_batch_min = 50\n\
              iterations_per_job = 1000\niterations_per_day = 100000\n\
-             known_co_providers_min = 0\nrevealed_per_unknown_max = 0.5\n",
+             known_co_providers_min = 0\nrevealed_per_unknown_max = 0.5\n\
+             revealed_per_unknown_lifetime_max = 100\n",
             self.user.fingerprint()
         );
         let path = self.folder.path().join("provider.toml");

@@ -24,7 +24,7 @@ const MOST_ABOVE: u64 = 100 << 10;
 /// Of the daemon's memory before, ten seconds later, and kilobytes that the system's allocator may
 /// keep beside: a daemon without work is so small that its arenas count.
 const LATER_PERCENT: u64 = 110;
-const ALLOCATOR: u64 = 8 << 10;
+const ALLOCATOR: u64 = 1 << 10;
 
 /// A way to be a nuisance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

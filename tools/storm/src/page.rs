@@ -37,7 +37,7 @@ pub(crate) fn page(tally: &Tally, timed: &[String], seed: u64) -> String {
          A failure is any of: a process that panics or ends with an exit code that is not documented; \
          a model that differs from the undisturbed one; a release that is missing in a ledger or paid \
          for twice; a file that is left over; a lost ledger that somebody goes on with; a daemon that \
-         takes more memory than its working set and 100 MB, or ten seconds later more than 10 % and 8 MB over \
+         takes more memory than its working set and 100 MB, or ten seconds later more than 10 % and 1 MB over \
          what it had before; a job that takes a tenth longer.\n\n\
          ## Memory of a daemon\n\n\
          Resident megabytes before an attack (after a few sessions and a moment of the same attack), \
