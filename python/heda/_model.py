@@ -142,7 +142,8 @@ class Model:
 
         It expects the encoded columns (:attr:`feature_names`) in the units of the table: numbers as
         they are, an ordinal level by its position, a level of a category as 0 or 1. It knows no
-        bounds: a value outside of them, which Heda takes for the bound, counts as it is.
+        bounds: a value outside of them, which Heda takes for the bound, counts as it is, and so does one
+        further from what is typical than a private model looks.
         """
         from sklearn import linear_model, svm
 

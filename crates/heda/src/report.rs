@@ -11,6 +11,7 @@ use crate::summary::{Party, RankedFeature, Summary, came_to};
 use accuracy::accuracy;
 use chart::{Bar, bars, decay};
 use heda_learn::model::{Classifier, Model};
+use heda_learn::reach::Reach;
 use heda_train::job::TriedPenalty;
 use markup::{details, pair, section, table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -285,20 +286,30 @@ fn coefficients(summary: &Summary, model: &Model) -> Markup {
             }
         }
         @if dropped { p { "Features that were left out have no weight." } }
+        @if model.reach().is_some() {
+            p {
+                "Numbers count up to three deviations from what is typical, as they did in training;                  further out nothing changes, and an effect is that of the way between."
+            }
+        }
         @for classifier in model.classifiers() {
-            (of_class(classifier, several, summary.number.is_some()))
+            (of_class(classifier, model.reach(), several, summary.number.is_some()))
         }
     };
     section("Coefficients", &inner)
 }
 
-fn of_class(classifier: &Classifier, several: bool, number: bool) -> Markup {
+fn of_class(classifier: &Classifier, reach: Option<&Reach>, several: bool, number: bool) -> Markup {
     let named = &classifier.original.coefficients;
-    let effects = classifier.scaled.iter().skip(1);
+    let way = |column: usize| {
+        let ends = reach.and_then(|reach| reach.ends().get(column));
+        ends.map_or(1.0, |[from, to]| to - from)
+    };
+    let slopes = classifier.scaled.iter().skip(1).enumerate();
+    let effects = slopes.map(|(column, slope)| slope * way(column));
     let mut columns: Vec<(&str, f64, f64)> = named
         .iter()
         .zip(effects)
-        .map(|(coefficient, &effect)| (coefficient.column.as_str(), effect, coefficient.value))
+        .map(|(coefficient, effect)| (coefficient.column.as_str(), effect, coefficient.value))
         .collect();
     columns.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     let drawn: Vec<Bar> = columns

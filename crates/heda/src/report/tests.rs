@@ -129,6 +129,20 @@ fn whole() -> String {
     page(&summary(), &model(), "heda demo --out 'a b<'")
 }
 
+#[test]
+fn effects_are_those_of_the_way_that_a_model_looks() {
+    let mut ends = vec![[0.0, 1.0]; 9];
+    ends[1] = [0.25, 0.5];
+    let reach = heda_learn::reach::Reach::new(ends).unwrap();
+    let cut = model().with_reach(reach).unwrap();
+    let text = page(&summary(), &cut, "heda demo");
+    let said = "Numbers count up to three deviations";
+    assert!(text.contains(said) && !whole().contains(said));
+    // The second column's 2 over a quarter of the way.
+    assert!(whole().contains("+2.0000") && !text.contains("+2.0000"));
+    assert!(text.contains("+0.5000"));
+}
+
 /// Names of tags in the order in which they are opened; panics unless every tag is closed in the
 /// right order and every ampersand begins a character reference.
 fn balanced(page: &str) -> Vec<String> {
