@@ -317,7 +317,9 @@ fn whoever_pours_after_the_end_is_cut_off() {
         let mut stream = raw_stream(&bench.user, &bench.daemon, b"heda").await;
         let greeting = Frame::greeting();
         stream.write_all(greeting.as_bytes()).await.unwrap();
-        stream.write_all(&raw_frame(77, b"x")).await.unwrap();
+        // A message of another step: the session ends, the frames are sound.
+        let other = raw_frame(LAST_PIECE, &[BYE]);
+        stream.write_all(&other).await.unwrap();
         let mut frames = 0;
         while frames < 512 && stream.write_all(&frame).await.is_ok() {
             frames += 1;
