@@ -25,12 +25,12 @@ use heda_learn::data::Dataset;
 use heda_learn::loss::LossKind;
 use heda_learn::metrics::{auc, log_loss};
 use heda_learn::optimise::Optimiser;
-use heda_learn::oracle::{TrainConfig, score, train};
+use heda_learn::oracle::{TrainConfig, train};
 use heda_learn::private::{
     Extent, PrivateEncoding, PrivatePlan, PrivateSource, bought_centres, moment_sums, share_of,
     unstated,
 };
-use heda_learn::reach::Reach;
+use heda_learn::reach::{Reach, score_within};
 use heda_learn::resident::{Position, RowCoins};
 use heda_learn::schema::Schema;
 use heda_learn::table::TableReader;
@@ -275,10 +275,7 @@ struct Fitted {
 impl Fitted {
     fn measure(&self, test: &Dataset) -> Vec<String> {
         let scores: Vec<f64> = (0..test.rows())
-            .map(|row| {
-                let within = self.reach.as_ref().map(|reach| reach.within(test.row(row)));
-                score(&self.beta, within.as_deref().unwrap_or(test.row(row)))
-            })
+            .map(|row| score_within(&self.beta, test.row(row), self.reach.as_ref()))
             .collect();
         let positive: Vec<bool> = test.labels().iter().map(|&label| label == 1).collect();
         let pairs = || scores.iter().zip(&positive);

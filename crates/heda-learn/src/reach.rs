@@ -4,6 +4,7 @@
 //! rows that it is asked about predicts from values that it has never been trained on, and evaluation
 //! on encrypted rows, which are cut off, would be about another model.
 
+use crate::oracle::score;
 use serde::{Deserialize, Serialize};
 
 /// For every column of an encoded row the least and the greatest value that counts, in [0, 1].
@@ -47,6 +48,14 @@ impl Reach {
     pub fn within(&self, row: &[f64]) -> Vec<f64> {
         let columns = row.iter().zip(&self.0);
         columns.map(|(x, [from, to])| x.clamp(*from, *to)).collect()
+    }
+}
+
+/// The score of an encoded row as far as it counts: all of it without a reach.
+pub fn score_within(beta: &[f64], row: &[f64], reach: Option<&Reach>) -> f64 {
+    match reach {
+        Some(reach) => score(beta, &reach.within(row)),
+        None => score(beta, row),
     }
 }
 

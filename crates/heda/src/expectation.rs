@@ -13,9 +13,9 @@ use heda_crypto::random::Randomness;
 use heda_dp::gaussian::{Variance, sample};
 use heda_learn::data::Dataset;
 use heda_learn::optimise::Optimiser;
-use heda_learn::oracle::{TrainConfig, score, train};
+use heda_learn::oracle::{TrainConfig, train};
 use heda_learn::private::{PrivateEncoding, PrivatePlan, PrivateSource};
-use heda_learn::reach::Reach;
+use heda_learn::reach::{Reach, score_within};
 use heda_learn::resident::{Position, RowCoins};
 use heda_learn::schema::{Column, Kind as ColumnKind, Schema};
 use heda_train::proposal::Privacy;
@@ -120,8 +120,7 @@ fn privately(
 
 fn accuracy(beta: &[f64], rows: &Dataset, reach: Option<&Reach>) -> f64 {
     let right = (0..rows.rows()).filter(|&row| {
-        let within = reach.map(|reach| reach.within(rows.row(row)));
-        let positive = score(beta, within.as_deref().unwrap_or(rows.row(row))) > 0.0;
+        let positive = score_within(beta, rows.row(row), reach) > 0.0;
         positive == (rows.labels()[row] == 1)
     });
     right.count() as f64 / rows.rows() as f64

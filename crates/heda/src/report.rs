@@ -288,7 +288,8 @@ fn coefficients(summary: &Summary, model: &Model) -> Markup {
         @if dropped { p { "Features that were left out have no weight." } }
         @if model.reach().is_some() {
             p {
-                "Numbers count up to three deviations from what is typical, as they did in training;                  further out nothing changes, and an effect is that of the way between."
+                "Numbers count up to three deviations from what is typical, as they did in training; \
+                 further out nothing changes, and an effect is that of the way between."
             }
         }
         @for classifier in model.classifiers() {

@@ -32,6 +32,7 @@ use heda_learn::data::Dataset;
 use heda_learn::gradient::Batch;
 use heda_learn::metrics::Confusion;
 use heda_learn::oracle::{TrainConfig, score, train_weighed};
+use heda_learn::reach::score_within;
 use heda_learn::split::shuffle;
 use heda_train::error::JobError;
 use heda_train::house::SMALLEST_BATCH;
@@ -180,10 +181,10 @@ impl Simulation {
         let [fit] = &run.outcome.fits[..] else {
             return None;
         };
-        let reach = run.outcome.reach.as_ref()?;
+        let reach = run.outcome.reach.as_ref();
         let held_out = joined(held_out)?;
         let labels = held_out.labels().iter().enumerate();
-        let positive = |row| score(&fit.beta, &reach.within(held_out.row(row))) > 0.0;
+        let positive = |row| score_within(&fit.beta, held_out.row(row), reach) > 0.0;
         let pairs = labels.map(|(row, &label)| (label, u32::from(positive(row))));
         Confusion::new(2, pairs).accuracy()
     }

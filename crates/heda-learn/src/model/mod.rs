@@ -17,8 +17,7 @@ pub use predictions::Predictions;
 pub use provenance::{FeatureUse, Protection, Provenance};
 
 use crate::loss::LossKind;
-use crate::oracle::score;
-use crate::reach::Reach;
+use crate::reach::{Reach, score_within};
 use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
 
@@ -176,12 +175,10 @@ impl Model {
 
     /// Predicts one encoded row.
     pub fn predict(&self, row: &[f64]) -> Prediction {
-        let within = self.reach.as_ref().map(|reach| reach.within(row));
-        let row = within.as_deref().unwrap_or(row);
         let scores: Vec<f64> = self
             .classifiers
             .iter()
-            .map(|c| score(&c.scaled, row))
+            .map(|c| score_within(&c.scaled, row, self.reach()))
             .collect();
         if self.is_numeric() {
             return Prediction {

@@ -23,7 +23,7 @@ const SILENCE: Duration = Duration::from_secs(35);
 pub(super) const LINGER: Duration = Duration::from_secs(2);
 /// How much of what is still under way then is read and thrown away: what fits into the buffers of
 /// both systems and the queue of a peer that has not heard yet. Whoever pours out more is cut off.
-pub(crate) const LINGER_BYTES: usize = 16 << 20;
+const LINGER_BYTES: usize = 16 << 20;
 /// How long what was sent last may take to leave when a session has ended: a peer that reads nothing
 /// would hold the connection for ever.
 const LAST_WORDS: Duration = Duration::from_secs(10);
