@@ -66,7 +66,7 @@ impl Hosts {
         let hosts = Self {
             guide: Guide::read(),
             folder: tempfile::tempdir().unwrap(),
-            ports: [(); 3].map(|()| free_port()),
+            ports: [(); 3].map(|()| free_port().unwrap()),
             daemons: Vec::new(),
         };
         for (place, name) in HOSPITALS.iter().enumerate() {

@@ -31,7 +31,7 @@ fn hospitals(here: &Path) -> Vec<Ended> {
             let line = format!(
                 "provider setup --invitation user/invitation.toml --name {name} --data \
                  {name}/rows.csv --address 127.0.0.1:{} --out {name} --serve",
-                free_port()
+                free_port().unwrap()
             );
             let served = serve(here, &line);
             let answer = format!("{name}.answer.toml");

@@ -12,6 +12,8 @@ mod lines;
 mod losses;
 mod page;
 mod peers;
+#[path = "../../../crates/heda-cli/tests/ports/mod.rs"]
+mod ports;
 mod relay;
 mod tally;
 mod tls;

@@ -1,12 +1,12 @@
 //! Providers and a data user as processes on this machine, with public data and seeds: whatever
 //! happens to them, every finished job must give the same model.
 
+use crate::ports::free_port;
 use crate::tally::Trouble;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -52,8 +52,7 @@ impl World {
         for (place, name) in PROVIDERS.iter().enumerate() {
             let print = world.identity(name)?;
             world.prints.push(print);
-            let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-            world.ports.push(port);
+            world.ports.push(free_port()?);
             world.provide(place, name, &users)?;
         }
         Ok(world)

@@ -1,9 +1,12 @@
 //! Commands as a user types them, each in a folder, and daemons that end with the test.
 #![allow(dead_code, reason = "every test file uses a part of these helpers")]
 
+#[path = "../ports/mod.rs"]
+mod ports;
+
+pub(crate) use ports::free_port;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
@@ -43,11 +46,6 @@ impl Drop for Ended {
     }
 }
 
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
 /// Starts a daemon and waits until it listens.
 pub(crate) fn serve(here: &Path, line: &str) -> Ended {
     let mut command = heda(here, line);
@@ -74,7 +72,7 @@ pub(crate) fn joined(here: &Path, providers: &[(&str, String)]) -> Vec<Ended> {
         let line = format!(
             "provider setup --invitation user/invitation.toml --name {name} --data {name}/rows.csv \
              --address 127.0.0.1:{} --out {name} --allow-exact --serve",
-            free_port()
+            free_port().unwrap()
         );
         let daemon = serve(here, &line);
         let answer = format!("{name}.answer.toml");

@@ -1,7 +1,11 @@
 //! Hospitals and a university as processes on loopback.
 #![allow(dead_code, reason = "every test file uses a part of these helpers")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+#[path = "../ports/mod.rs"]
+mod ports;
+
+pub(crate) use ports::free_port;
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -46,12 +50,6 @@ pub(crate) fn schema_text() -> String {
     std::fs::read_to_string(repository().join("datasets/bcwd.natural.toml")).unwrap()
 }
 
-/// A port that was free a moment ago, so that a daemon can come back to it.
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
 /// A daemon in a process of its own.
 pub(crate) struct Daemon {
     child: Child,
@@ -73,15 +71,20 @@ impl Daemon {
 
     /// A command that becomes a daemon; waits until it listens.
     pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut errors = tempfile::tempfile().unwrap();
         let mut child = command
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(errors.try_clone().unwrap())
             .spawn()
             .unwrap();
         let mut line = String::new();
         let stdout = child.stdout.as_mut().unwrap();
         BufReader::new(stdout).read_line(&mut line).unwrap();
-        assert!(line.starts_with("listening on "), "{line}");
+        if !line.starts_with("listening on ") {
+            child.wait().unwrap();
+            errors.rewind().unwrap();
+            panic!("{line}{}", std::io::read_to_string(errors).unwrap());
+        }
         Self { child }
     }
 
@@ -218,7 +221,7 @@ impl World {
             wishes.job
         );
         for (place, name) in hospitals.iter().enumerate() {
-            let port = free_port();
+            let port = free_port().unwrap();
             let others = prints
                 .iter()
                 .enumerate()
