@@ -102,6 +102,29 @@ impl BitWriter {
         }
     }
 
+    /// Appends the lowest `width` bits, 32 at most, of every word.
+    pub fn extend(&mut self, words: impl ExactSizeIterator<Item = u32>, width: u32) {
+        let begin = self.bytes.len();
+        let bits = self.filled as usize + words.len() * width as usize;
+        // Whole words of 32 bits, as many as will be full.
+        self.bytes.resize(begin + bits / 32 * 4, 0);
+        let mut places = self.bytes[begin..].chunks_exact_mut(4);
+        let mask = !(u64::MAX << width);
+        let (mut pending, mut filled) = (self.pending, self.filled);
+        for word in words {
+            pending |= (u64::from(word) & mask) << filled;
+            filled += width;
+            if filled >= 32 {
+                if let Some(place) = places.next() {
+                    place.copy_from_slice(&(pending as u32).to_le_bytes());
+                }
+                pending >>= 32;
+                filled -= 32;
+            }
+        }
+        (self.pending, self.filled) = (pending, filled);
+    }
+
     /// Fills up the last byte with zeros, so that the next word begins on a byte.
     pub fn align(&mut self) {
         let whole = self.filled.div_ceil(8) as usize;
@@ -140,6 +163,22 @@ impl<'a> BitReader<'a> {
             _ => self.last_bytes(byte),
         };
         (word >> shift) & !(u64::MAX << width)
+    }
+
+    /// The next words of `width` bits, 32 at most.
+    pub fn read(&mut self, width: u32, words: &mut [u32]) {
+        let mask = !(u64::MAX << width);
+        let mut position = self.position;
+        self.position += words.len() * width as usize;
+        for word in words {
+            let (byte, shift) = (position / 8, position % 8);
+            position += width as usize;
+            let bytes = match self.bytes.get(byte..byte + 8).map(<[u8; 8]>::try_from) {
+                Some(Ok(bytes)) => u64::from_le_bytes(bytes),
+                _ => self.last_bytes(byte),
+            };
+            *word = ((bytes >> shift) & mask) as u32;
+        }
     }
 
     #[cold]

@@ -4,7 +4,9 @@
 //! is where such generators come from.
 
 pub mod bits;
+pub(crate) mod cipher;
 pub mod masking;
 pub mod random;
 pub mod transfer;
 pub mod vole;
+pub(crate) mod wipe;

@@ -18,52 +18,35 @@
 //!
 //! Step 1 and all sums that step 2 needs are independent of e: Σ_v (v ⊕ e)·r_v is put together
 //! from the sums over leaves with one bit set, so that P streams every leaf once, before e is
-//! known.
+//! known. U forms the same sums.
 
 use crate::bits::{BitReader, BitWriter};
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use aes::{Aes128Enc, Block};
-use zeroize::{Zeroize, Zeroizing};
+use crate::cipher::{self, Addition, Ciphers, Lane, PIECE, read_lanes};
+use crate::wipe::wipe;
 
 /// Bits of a digit, at most: each costs words of one bit fewer and twice the streams.
 pub const MOST_DIGIT_BITS: u32 = 5;
 /// Words are at most so wide.
 pub const MOST_BITS: u32 = 32;
 
-/// Bytes of every leaf's stream that are made together: several times what the widest instructions encrypt
-/// at once, because a cipher takes a moment to get its keys ready; those of all leaves stay in the cache.
-const BLOCK_BYTES: usize = 4096;
-const CIPHER_BLOCKS: usize = BLOCK_BYTES / 16;
+/// Bytes of every leaf's stream that are made together.
+const PIECE_BYTES: usize = 16 * PIECE;
 
 /// The leaves of a tree, a power of two of them: 128-bit keys, each for one stream.
 pub type Leaves = [u128];
 
 /// A word of a stream: the narrowest integer that holds the width.
-trait Lane: Copy + Default + Zeroize + 'static {
-    const BYTES: usize;
-    fn read(bytes: &[u8]) -> Self;
-    fn plus(self, other: Self) -> Self;
+trait Word: Lane {
+    const ADDITION: Addition;
     fn minus(self, other: Self) -> Self;
     fn widen(self) -> u32;
     fn cut(value: u32) -> Self;
 }
 
-macro_rules! lane {
-    ($type:ty) => {
-        impl Lane for $type {
-            const BYTES: usize = size_of::<$type>();
-
-            #[inline(always)]
-            fn read(bytes: &[u8]) -> Self {
-                let mut word = [0; size_of::<$type>()];
-                word.copy_from_slice(bytes);
-                Self::from_le_bytes(word)
-            }
-
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                self.wrapping_add(other)
-            }
+macro_rules! word {
+    ($type:ty, $addition:expr) => {
+        impl Word for $type {
+            const ADDITION: Addition = $addition;
 
             #[inline(always)]
             fn minus(self, other: Self) -> Self {
@@ -83,141 +66,121 @@ macro_rules! lane {
     };
 }
 
-lane!(u8);
-lane!(u16);
-lane!(u32);
+word!(u8, Addition::Bytes);
+word!(u16, Addition::Halves);
+word!(u32, Addition::Words);
 
-/// Words of a leaf's stream that are made together: no more than there are rows.
-fn per_block<L: Lane>(rows: usize) -> usize {
-    (BLOCK_BYTES / L::BYTES).min(rows).max(1)
-}
-
-/// The streams of a tree, made block by block.
+/// Sums of a tree's streams, a piece after the other.
 struct Streams {
-    ciphers: Vec<Aes128Enc>,
-    counter: u128,
-    buffer: [Block; CIPHER_BLOCKS],
+    ciphers: Ciphers,
+    counters: [u128; PIECE],
+    sums: Box<cipher::Sums>,
 }
 
 impl Streams {
     fn new(leaves: &Leaves) -> Self {
-        let cipher = |leaf: &u128| Aes128Enc::new(&leaf.to_le_bytes().into());
         Self {
-            ciphers: leaves.iter().map(cipher).collect(),
-            counter: 0,
-            buffer: [Block::default(); CIPHER_BLOCKS],
+            ciphers: Ciphers::new(leaves),
+            counters: std::array::from_fn(|place| place as u128),
+            sums: cipher::Sums::new(),
         }
     }
 
-    /// The next words of one leaf's stream; every leaf is asked once for each block.
-    fn read<L: Lane>(&mut self, leaf: usize, words: &mut [L]) {
-        let blocks = &mut self.buffer[..(words.len() * L::BYTES).div_ceil(16)];
-        for (number, block) in blocks.iter_mut().enumerate() {
-            *block = (self.counter + number as u128).to_le_bytes().into();
-        }
-        self.ciphers[leaf].encrypt_blocks(blocks);
-        let bytes = Block::cast_slice_to_core(blocks).as_flattened();
-        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(L::BYTES)) {
-            *word = L::read(bytes);
-        }
-    }
-
-    fn next_block(&mut self) {
-        self.counter += CIPHER_BLOCKS as u128;
+    /// Sums of the next words of all streams.
+    fn next<L: Word>(&mut self, words: usize) -> &cipher::Sums {
+        let blocks = (words * L::BYTES).div_ceil(16);
+        self.ciphers
+            .sums(&self.counters, blocks, L::ADDITION, &mut self.sums);
+        self.counters.iter_mut().for_each(|c| *c += PIECE as u128);
+        &self.sums
     }
 }
 
-impl Drop for Streams {
-    fn drop(&mut self) {
-        let zero = |block: &mut Block| block.as_mut_slice().zeroize();
-        self.buffer.iter_mut().for_each(zero);
-    }
-}
-
-/// P's sums over one tree's streams: over all leaves, and over leaves with one bit of their number
+/// Sums over one tree's streams: over all leaves, and over leaves with one bit of their number
 /// set.
-struct Sums<L: Lane> {
-    all: Vec<L>,
-    bits: Vec<Vec<L>>,
+struct Sums<L: Word> {
+    rows: usize,
+    /// A row of words for all leaves, then one for each bit.
+    words: Vec<L>,
 }
 
-impl<L: Lane> Sums<L> {
+impl<L: Word> Sums<L> {
     fn new(leaves: &Leaves, rows: usize) -> Self {
         let mut streams = Streams::new(leaves);
-        let per_block = per_block::<L>(rows);
-        let mut sums = Self {
-            all: vec![L::default(); rows],
-            bits: vec![vec![L::default(); rows]; leaves.len().ilog2() as usize],
-        };
-        let mut words = Zeroizing::new(vec![L::default(); leaves.len() * per_block]);
-        for begin in (0..rows).step_by(per_block) {
-            let count = per_block.min(rows - begin);
-            for (leaf, words) in words.chunks_exact_mut(per_block).enumerate() {
-                streams.read(leaf, &mut words[..count]);
+        let bits = streams.ciphers.bits();
+        let mut words = vec![L::default(); rows * (1 + bits)];
+        let piece = PIECE_BYTES / L::BYTES;
+        for begin in (0..rows).step_by(piece) {
+            let count = piece.min(rows - begin);
+            let sums = streams.next::<L>(count);
+            let parts = words.chunks_exact_mut(rows);
+            for (words, blocks) in parts.zip([&sums.all].into_iter().chain(&sums.bits)) {
+                read_lanes(blocks, &mut words[begin..begin + count]);
             }
-            streams.next_block();
-            sums.halve(&mut words, per_block, begin..begin + count);
         }
-        sums
+        Self { rows, words }
     }
 
-    /// Adds neighbours bit by bit: before round j, each place that is a multiple of 2^j holds the sum
-    /// over the leaves from there to the next such place; every second one has bit j set.
-    fn halve(&mut self, words: &mut [L], per_block: usize, rows: std::ops::Range<usize>) {
-        let (count, leaves) = (rows.len(), 1 << self.bits.len());
-        for (bit, sum) in self.bits.iter_mut().enumerate() {
-            let sum = &mut sum[rows.clone()];
-            for even in (0..leaves).step_by(2 << bit) {
-                let odd = (even + (1 << bit)) * per_block;
-                let (low, high) = words.split_at_mut(odd);
-                let even = &mut low[even * per_block..][..count];
-                for ((sum, even), &odd) in sum.iter_mut().zip(even).zip(&high[..count]) {
-                    *sum = sum.plus(odd);
-                    *even = even.plus(odd);
-                }
-            }
-        }
-        self.all[rows].copy_from_slice(&words[..count]);
+    /// The sum over all leaves.
+    fn all(&self) -> &[L] {
+        &self.words[..self.rows]
     }
 
     fn correction(&self, values: &[u32], width: u32, out: &mut BitWriter) {
-        for (&value, &sum) in values.iter().zip(&self.all) {
-            out.push(L::cut(value).minus(sum).widen().into(), width);
-        }
+        let differences = values.iter().zip(self.all());
+        out.extend(
+            differences.map(|(&value, &sum)| L::cut(value).minus(sum).widen()),
+            width,
+        );
     }
 
     /// Step 2, from the bits of e: a bit of v ⊕ e is set for the leaves with that bit, or for all
     /// others.
     fn add_share(&self, turn: u8, shift: u32, shares: &mut [u32]) {
-        for (bit, sums) in self.bits.iter().enumerate() {
-            let place = shift + bit as u32;
-            match turn >> bit & 1 {
-                0 => {
-                    for (share, &sum) in shares.iter_mut().zip(sums) {
-                        *share = share.wrapping_add(sum.widen() << place);
-                    }
-                }
-                _ => {
-                    for ((share, &sum), &all) in shares.iter_mut().zip(sums).zip(&self.all) {
-                        *share = share.wrapping_add(all.minus(sum).widen() << place);
-                    }
+        let mut weighted = [L::default(); PIECE];
+        for (piece, shares) in shares.chunks_mut(PIECE).enumerate() {
+            let begin = piece * PIECE;
+            let weighted = &mut weighted[..shares.len()];
+            weigh(
+                turn,
+                &self.all()[begin..],
+                self.words[self.rows..]
+                    .chunks_exact(self.rows)
+                    .map(|words| &words[begin..]),
+                weighted,
+            );
+            for (share, weighted) in shares.iter_mut().zip(&*weighted) {
+                *share = share.wrapping_add(weighted.widen() << shift);
+            }
+        }
+        wipe(&mut weighted);
+    }
+}
+
+impl<L: Word> Drop for Sums<L> {
+    fn drop(&mut self) {
+        wipe(&mut self.words);
+    }
+}
+
+/// Σ_v (v ⊕ e)·r_v from the sums by bits, the highest bit first: with each bit all before it is doubled.
+fn weigh<'a, L: Word>(
+    turn: u8,
+    all: &[L],
+    bits: impl DoubleEndedIterator<Item = &'a [L]> + ExactSizeIterator,
+    weighted: &mut [L],
+) {
+    weighted.fill(L::default());
+    for (bit, sums) in bits.enumerate().rev() {
+        let words = weighted.iter_mut().zip(sums);
+        match turn >> bit & 1 {
+            0 => words.for_each(|(w, &sum)| *w = w.plus(*w).plus(sum)),
+            _ => {
+                for ((w, &sum), &all) in words.zip(all) {
+                    *w = w.plus(*w).plus(all).minus(sum);
                 }
             }
         }
-    }
-}
-
-impl<L: Lane> Drop for Sums<L> {
-    fn drop(&mut self) {
-        self.all.zeroize();
-        self.bits.iter_mut().for_each(Zeroize::zeroize);
-    }
-}
-
-#[inline(always)]
-fn add<L: Lane>(sums: &mut [L], words: &[L]) {
-    for (sum, &word) in sums.iter_mut().zip(words) {
-        *sum = sum.plus(word);
     }
 }
 
@@ -294,38 +257,34 @@ impl ChooserColumn<'_> {
         }
     }
 
-    fn add_lanes<L: Lane>(&self, corrections: &mut BitReader<'_>, shift: u32, shares: &mut [u32]) {
+    fn add_lanes<L: Word>(&self, corrections: &mut BitReader<'_>, shift: u32, shares: &mut [u32]) {
         let mut streams = Streams::new(self.leaves);
-        let per_block = per_block::<L>(shares.len());
+        let bits = streams.ciphers.bits();
         let digit = u32::from(self.missing ^ self.turn);
-        let mut words = Zeroizing::new(vec![L::default(); per_block]);
-        let mut sum = Zeroizing::new(vec![L::default(); per_block]);
-        let mut weighted = Zeroizing::new(vec![L::default(); per_block]);
-        for shares in shares.chunks_mut(per_block) {
+        let piece = PIECE_BYTES / L::BYTES;
+        let mut lanes = vec![L::default(); (2 + bits) * piece];
+        let mut sent = vec![0; piece];
+        for shares in shares.chunks_mut(piece) {
             let count = shares.len();
-            let (sum, weighted) = (&mut sum[..count], &mut weighted[..count]);
-            sum.fill(L::default());
-            weighted.fill(L::default());
-            // From the highest number down, the running sum is added once for each number below:
-            // Σ number·r = Σ_{n ≥ 1} Σ_{number ≥ n} r.
-            for number in (0..self.leaves.len()).rev() {
-                let words = &mut words[..count];
-                streams.read(number ^ usize::from(self.turn), words);
-                add(sum, words);
-                if number > 0 {
-                    add(weighted, sum);
-                }
+            let sums = streams.next::<L>(count);
+            let (weighted, sum) = lanes.split_at_mut(piece);
+            let parts = sum.chunks_exact_mut(piece);
+            for (words, blocks) in parts.zip([&sums.all].into_iter().chain(&sums.bits)) {
+                read_lanes(blocks, &mut words[..count]);
             }
-            streams.next_block();
-            let sums = sum.iter().zip(weighted.iter());
-            for (share, (sum, weighted)) in shares.iter_mut().zip(sums) {
-                let correction = corrections.next(self.width) as u32;
+            let (all, by_bit) = sum.split_at(piece);
+            let by_bit = by_bit.chunks_exact(piece);
+            weigh(self.turn, all, by_bit, &mut weighted[..count]);
+            corrections.read(self.width, &mut sent[..count]);
+            let sums = all.iter().zip(&*weighted).zip(&sent);
+            for (share, ((sum, weighted), correction)) in shares.iter_mut().zip(sums) {
                 let own = digit
                     .wrapping_mul(correction.wrapping_add(sum.widen()))
                     .wrapping_sub(weighted.widen());
                 *share = share.wrapping_add(own << shift);
             }
         }
+        wipe(&mut lanes);
     }
 }
 

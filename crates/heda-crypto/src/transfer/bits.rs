@@ -9,7 +9,6 @@
 
 use super::extension::{Chooser, Rows, Sender};
 use super::field::{FieldBits, Multiples};
-use super::hash::Values;
 use super::part::{Part, parts};
 use super::request::{Request, Shape};
 use super::{MAX_PAD_BYTES, TransferError, expect_count, expect_length};
@@ -99,9 +98,18 @@ fn pad_words(pad_bytes: usize) -> Result<usize, TransferError> {
     }
 }
 
-/// What a row's pad of so many words is hashed from.
-fn words(row: u128, count: usize) -> impl Iterator<Item = u128> {
-    (0..count as u128).map(move |number| row ^ number)
+/// Sets what the words of a row's pad are hashed from.
+fn set_words(row: u128, inputs: &mut [u128]) {
+    for (number, input) in inputs.iter_mut().enumerate() {
+        *input = row ^ number as u128;
+    }
+}
+
+/// Words as bytes, lowest first.
+fn write_bytes(words: &[u128], bytes: &mut [u8]) {
+    for (word, bytes) in words.iter().zip(bytes.chunks_exact_mut(16)) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
 }
 
 /// The chooser's side of random transfers that are not yet used.
@@ -168,16 +176,18 @@ impl ChosenBits {
         mut each: impl FnMut(usize, &[u8]),
     ) -> Result<(), TransferError> {
         let count = pad_words(pad_bytes)?;
-        let mut values = Values::new(count);
         let mut pad = Zeroizing::new(vec![0; count * 16]);
         let Part { shared, range } = self.0;
         let rows = &shared.rows;
-        for (number, row) in range.enumerate() {
-            values.set(words(rows.words[row], count));
-            rows.hash.many(rows.first + row as u64, &mut values);
-            values.bytes(&mut pad);
-            each(number, &pad[..pad_bytes]);
-        }
+        rows.hash.run(
+            rows.numbers(&range),
+            count,
+            |number, inputs| set_words(rows.words[range.start + number], inputs),
+            |number, hashed| {
+                write_bytes(hashed, &mut pad);
+                each(number, &pad[..pad_bytes]);
+            },
+        );
         Ok(())
     }
 }
@@ -195,19 +205,27 @@ impl BitKeys {
         let Part { shared, range } = self.0;
         let Keys { rows, multiples } = shared.as_ref();
         let delta = multiples.rows()[1];
-        let mut values = Values::new(2 * count);
         let mut pads = Zeroizing::new(vec![0; 2 * count * 16]);
-        for ((number, row), correction) in range.enumerate().zip(&corrections.0) {
-            let (zero, one) = match correction {
-                0 => (rows.words[row], rows.words[row] ^ delta),
-                _ => (rows.words[row] ^ delta, rows.words[row]),
-            };
-            values.set(words(zero, count).chain(words(one, count)));
-            rows.hash.many(rows.first + row as u64, &mut values);
-            values.bytes(&mut pads);
-            let (zero, one) = pads.split_at(count * 16);
-            each(number, &zero[..pad_bytes], &one[..pad_bytes]);
-        }
+        rows.hash.run(
+            rows.numbers(&range),
+            2 * count,
+            |number, inputs| {
+                let row = rows.words[range.start + number];
+                let (zero, one) = inputs.split_at_mut(count);
+                // The correction is public.
+                let [first, second] = match corrections.0[number] {
+                    0 => [zero, one],
+                    _ => [one, zero],
+                };
+                set_words(row, first);
+                set_words(row ^ delta, second);
+            },
+            |number, hashed| {
+                write_bytes(hashed, &mut pads);
+                let (zero, one) = pads.split_at(count * 16);
+                each(number, &zero[..pad_bytes], &one[..pad_bytes]);
+            },
+        );
         Ok(())
     }
 }

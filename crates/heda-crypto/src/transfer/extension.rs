@@ -20,6 +20,7 @@ use super::{expect_field, read_words};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -91,6 +92,13 @@ pub(super) struct Rows {
     pub(super) words: Zeroizing<Vec<u128>>,
 }
 
+impl Rows {
+    /// The numbers in the session of some of the batch's rows.
+    pub(super) fn numbers(&self, range: &Range<usize>) -> Range<u64> {
+        self.first + range.start as u64..self.first + range.end as u64
+    }
+}
+
 /// The first 128 planes of a block, seen by rows.
 fn write_rows(planes: &[u128], rows: &mut [u128]) {
     let mut square = Zeroizing::new([0; ROW_BITS]);
@@ -134,7 +142,7 @@ impl Chooser {
         let trees = keys
             .iter()
             .enumerate()
-            .map(|(n, keys)| Leaves::new(n, keys));
+            .map(|(n, keys)| Leaves::all(n, keys));
         Self {
             trees: trees.collect(),
             session,
@@ -269,7 +277,7 @@ impl Sender {
         let trees = keys
             .iter()
             .enumerate()
-            .map(|(n, keys)| Leaves::new(n, keys));
+            .map(|(n, keys)| Leaves::all_but_first(n, keys));
         let secrets = Secrets {
             delta: Zeroizing::new(delta.to_vec()),
             trees: trees.collect(),

@@ -57,6 +57,11 @@ impl FieldBits {
         MODULI[self.get() - 2]
     }
 
+    /// The powers of α whose sum is α^f.
+    pub(super) fn modulus_terms(self) -> impl Iterator<Item = usize> {
+        (0..self.get()).filter(move |term| self.modulus() >> term & 1 == 1)
+    }
+
     /// a·b, in a time that does not depend on either.
     pub(super) fn multiply(self, a: u8, b: u8) -> u8 {
         let top = self.get() - 1;

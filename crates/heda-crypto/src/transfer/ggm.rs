@@ -12,17 +12,13 @@
 //! everywhere. Neither here nor in what it does afterwards does the opener check anything: if a sum
 //! is wrong, some leaves are wrong.
 
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use aes::{Aes128Enc, Block};
+use crate::cipher;
 use std::fmt;
 use subtle::{Choice, ConditionallySelectable};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 /// The highest tree has 2^8 leaves.
 pub const MAX_TREE_HEIGHT: usize = 8;
-
-/// Nodes that are expanded together.
-const BATCH: usize = 64;
 
 /// The public key of a tree's generator. A label is used for one tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,20 +32,10 @@ impl TreeLabel {
 
     /// Fills `children` with the two children of every node.
     fn double(&self, nodes: &[u128], children: &mut [u128]) {
-        let cipher = Aes128Enc::new(&self.0.into());
-        let mut buffer = [Block::default(); 2 * BATCH];
-        for (nodes, children) in nodes.chunks(BATCH).zip(children.chunks_mut(2 * BATCH)) {
-            let blocks = &mut buffer[..children.len()];
-            for (node, pair) in nodes.iter().zip(blocks.chunks_exact_mut(2)) {
-                pair[0] = node.to_le_bytes().into();
-                pair[1] = (node ^ 1).to_le_bytes().into();
-            }
-            cipher.encrypt_blocks(blocks);
-            for (n, (block, child)) in blocks.iter_mut().zip(children).enumerate() {
-                *child = u128::from_le_bytes((*block).into()) ^ nodes[n / 2] ^ (n as u128 & 1);
-                block.as_mut_slice().zeroize();
-            }
-        }
+        let inputs = nodes.iter().flat_map(|node| [*node, *node ^ 1]);
+        let inputs = Zeroizing::new(inputs.collect::<Vec<u128>>());
+        let label = u128::from_le_bytes(self.0);
+        cipher::hash(&[label], inputs.len(), &inputs, children);
     }
 }
 

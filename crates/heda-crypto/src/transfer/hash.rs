@@ -7,10 +7,12 @@
 //! of its own a row is only hit by guesses made for it. Keys are public; they are a random offset of
 //! the session plus the number of the transfer.
 
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use aes::{Aes128Enc, Block};
-use std::mem::ManuallyDrop;
-use zeroize::Zeroize;
+use crate::cipher;
+use std::ops::Range;
+use zeroize::Zeroizing;
+
+/// Transfers that are hashed together: as many as have their keys made ready at once.
+const TOGETHER: usize = 16;
 
 /// Hashes the rows of one session.
 #[derive(Debug, Clone, Copy)]
@@ -23,109 +25,74 @@ impl RowHash {
         Self { offset }
     }
 
-    /// Works with the cipher of a transfer. Its key is public, so it is not wiped, which would take
-    /// longer than to use it.
-    fn with_cipher(&self, transfer: u64, work: impl FnOnce(&Aes128Enc)) {
-        let key = self.offset ^ u128::from(transfer);
-        let cipher = ManuallyDrop::new(Aes128Enc::new(&key.to_le_bytes().into()));
-        work(&cipher);
-    }
-
-    /// H of one value.
-    pub(super) fn one(&self, transfer: u64, value: u128) -> u128 {
-        let mut block = Block::from(value.to_le_bytes());
-        self.with_cipher(transfer, |cipher| cipher.encrypt_block(&mut block));
-        u128::from_le_bytes(block.into()) ^ value
-    }
-
-    /// H of every value.
-    pub(super) fn many(&self, transfer: u64, values: &mut Values) {
-        self.with_cipher(transfer, |cipher| {
-            // Both have the same length.
-            let _ = cipher.encrypt_blocks_b2b(&values.inputs, &mut values.hashed);
-        });
-    }
-}
-
-/// Values of one transfer, and what they are hashed to.
-pub(super) struct Values {
-    inputs: Vec<Block>,
-    hashed: Vec<Block>,
-}
-
-impl Values {
-    pub(super) fn new(count: usize) -> Self {
-        Self {
-            inputs: vec![Block::default(); count],
-            hashed: vec![Block::default(); count],
+    /// H of `count` values for each of these transfers of the session. They are numbered from nought here:
+    /// `set` puts in what is to be hashed for one, `each` gets what it was hashed to.
+    pub(super) fn run(
+        &self,
+        transfers: Range<u64>,
+        count: usize,
+        mut set: impl FnMut(usize, &mut [u128]),
+        mut each: impl FnMut(usize, &[u128]),
+    ) {
+        let count = count.max(1);
+        let mut inputs = Zeroizing::new(vec![0; TOGETHER * count]);
+        let mut hashed = Zeroizing::new(vec![0; TOGETHER * count]);
+        let mut keys = [0; TOGETHER];
+        let mut first = 0;
+        for transfer in transfers.clone().step_by(TOGETHER) {
+            let some = ((transfers.end - transfer) as usize).min(TOGETHER);
+            for (key, number) in keys.iter_mut().zip(transfer..) {
+                *key = self.offset ^ u128::from(number);
+            }
+            let (inputs, hashed) = (&mut inputs[..some * count], &mut hashed[..some * count]);
+            for (number, inputs) in inputs.chunks_exact_mut(count).enumerate() {
+                set(first + number, inputs);
+            }
+            cipher::hash(&keys[..some], count, inputs, hashed);
+            for (number, hashed) in hashed.chunks_exact(count).enumerate() {
+                each(first + number, hashed);
+            }
+            first += some;
         }
-    }
-
-    /// Puts in what is to be hashed.
-    pub(super) fn set(&mut self, values: impl Iterator<Item = u128>) {
-        for (block, value) in self.inputs.iter_mut().zip(values) {
-            *block = value.to_le_bytes().into();
-        }
-    }
-
-    /// The lowest bits of what was hashed.
-    pub(super) fn low(&self, entries: &mut [u16], mask: u16) {
-        let low = |block: &Block| u16::from_le_bytes([block[0], block[1]]);
-        let pairs = self.hashed.iter().zip(&self.inputs);
-        for (entry, (block, input)) in entries.iter_mut().zip(pairs) {
-            *entry = (low(block) ^ low(input)) & mask;
-        }
-    }
-
-    /// What was hashed.
-    pub(super) fn whole(&self, keys: &mut [u128]) {
-        let pairs = self.hashed.iter().zip(&self.inputs);
-        for (key, (block, input)) in keys.iter_mut().zip(pairs) {
-            let word = |block: &Block| u128::from_le_bytes((*block).into());
-            *key = word(block) ^ word(input);
-        }
-    }
-
-    /// All bytes of what was hashed.
-    pub(super) fn bytes(&self, out: &mut [u8]) {
-        let pairs = self.hashed.iter().zip(&self.inputs);
-        for (out, (block, input)) in out.chunks_exact_mut(16).zip(pairs) {
-            let word = |block: &Block| u128::from_le_bytes((*block).into());
-            out.copy_from_slice(&(word(block) ^ word(input)).to_le_bytes());
-        }
-    }
-}
-
-impl Drop for Values {
-    fn drop(&mut self) {
-        let blocks = self.inputs.iter_mut().chain(&mut self.hashed);
-        blocks.for_each(|block| block.as_mut_slice().zeroize());
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aes::Aes128Enc;
+    use aes::cipher::{BlockCipherEncrypt, KeyInit};
 
     #[test]
-    fn one_and_many_equal_the_formula() {
-        let hash = RowHash::new(0x1111);
-        let cipher = Aes128Enc::new(&(0x1111 ^ 5u128).to_le_bytes().into());
-        let inputs: Vec<u128> = (0..70).map(|n| n * 0x1234_5678_9abc_def1).collect();
-        let mut values = Values::new(70);
-        values.set(inputs.iter().copied());
-        hash.many(5, &mut values);
-        let (mut bytes, mut low) = ([0; 70 * 16], [0; 70]);
-        values.bytes(&mut bytes);
-        values.low(&mut low, 0x1ff);
-        for (n, input) in inputs.iter().enumerate() {
-            let mut block = input.to_le_bytes().into();
-            cipher.encrypt_block(&mut block);
-            let expected = u128::from_le_bytes(block.into()) ^ input;
-            assert_eq!(hash.one(5, *input), expected);
-            assert_eq!(bytes[n * 16..][..16], expected.to_le_bytes());
-            assert_eq!(low[n], expected as u16 & 0x1ff);
-            assert_ne!(hash.one(6, *input), expected);
+    fn every_transfer_has_a_key_of_its_own() {
+        for (begin, transfers, count) in [(5, 1, 70), (0, 16, 1), (1 << 40, 37, 1), (9, 19, 3)] {
+            let hash = RowHash::new(0x1111);
+            let input = |transfer: usize, n: usize| {
+                (transfer * 100 + n) as u128 * 0x1234_5678_9abc_def1_2222
+            };
+            let mut seen = 0;
+            hash.run(
+                begin..begin + transfers,
+                count,
+                |transfer, inputs| {
+                    for (n, word) in inputs.iter_mut().enumerate() {
+                        *word = input(transfer, n);
+                    }
+                },
+                |transfer, hashed| {
+                    assert_eq!((transfer, hashed.len()), (seen, count));
+                    seen += 1;
+                    let key = 0x1111 ^ (u128::from(begin) + transfer as u128);
+                    let cipher = Aes128Enc::new(&key.to_le_bytes().into());
+                    for (n, hashed) in hashed.iter().enumerate() {
+                        let input = input(transfer, n);
+                        let mut block = input.to_le_bytes().into();
+                        cipher.encrypt_block(&mut block);
+                        assert_eq!(*hashed, u128::from_le_bytes(block.into()) ^ input);
+                    }
+                },
+            );
+            assert_eq!(seen as u64, transfers);
         }
     }
 }

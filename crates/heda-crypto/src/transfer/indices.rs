@@ -9,7 +9,6 @@
 
 use super::extension::{Chooser, Rows, Sender};
 use super::field::{self, FieldBits, Multiples};
-use super::hash::Values;
 use super::part::{Part, parts};
 use super::request::{Request, Shape};
 use super::stream::BLOCK_WORDS;
@@ -167,19 +166,21 @@ impl ChosenIndices {
             shared: rows,
             range,
         } = self.0;
-        let key = |row| rows.hash.one(rows.first + row as u64, rows.words[row]);
-        Zeroizing::new(range.map(key).collect())
+        let mut keys = Zeroizing::new(Vec::with_capacity(range.len()));
+        rows.hash.run(
+            rows.numbers(&range),
+            1,
+            |number, inputs| inputs[0] = rows.words[range.start + number],
+            |_, hashed| keys.push(hashed[0]),
+        );
+        keys
     }
 
     /// Step 13: the pad at the index of every transfer, `entry_bits` long.
     pub fn pads(self, entry_bits: u32) -> Result<Vec<u16>, TransferError> {
         let mask = entry_mask(entry_bits)?;
-        let Part {
-            shared: rows,
-            range,
-        } = self.0;
-        let pad = |row| rows.hash.one(rows.first + row as u64, rows.words[row]) as u16 & mask;
-        Ok(range.map(pad).collect())
+        let keys = self.keys();
+        Ok(keys.iter().map(|key| *key as u16 & mask).collect())
     }
 }
 
@@ -194,8 +195,10 @@ impl IndexKeys {
     ) -> Result<(), TransferError> {
         let mask = entry_mask(entry_bits)?;
         let mut pads = Zeroizing::new(vec![0; 1 << index_bits.min(8)]);
-        self.hashed(corrections, index_bits, |number, values| {
-            values.low(&mut pads, mask);
+        self.keys(corrections, index_bits, |number, keys| {
+            for (pad, key) in pads.iter_mut().zip(keys) {
+                *pad = *key as u16 & mask;
+            }
             each(number, &pads);
         })
     }
@@ -205,21 +208,7 @@ impl IndexKeys {
         self,
         corrections: &IndexCorrections,
         index_bits: u32,
-        mut each: impl FnMut(usize, &[u128]),
-    ) -> Result<(), TransferError> {
-        let mut keys = Zeroizing::new(vec![0; 1 << index_bits.min(8)]);
-        self.hashed(corrections, index_bits, |number, values| {
-            values.whole(&mut keys);
-            each(number, &keys);
-        })
-    }
-
-    /// The hashes of all entries of every transfer.
-    fn hashed(
-        self,
-        corrections: &IndexCorrections,
-        index_bits: u32,
-        mut each: impl FnMut(usize, &Values),
+        each: impl FnMut(usize, &[u128]),
     ) -> Result<(), TransferError> {
         let what = "the list of corrections";
         expect_count(what, corrections.values.len(), self.count())?;
@@ -239,14 +228,20 @@ impl IndexKeys {
         }
         let count = 1 << index_bits;
         let multiples = multiples.rows();
-        let mut values = Values::new(count);
-        for ((number, row), correction) in range.enumerate().zip(&corrections.values) {
-            // Entry v has the key of y = v ⊕ correction. The correction is public.
-            let (word, correction) = (rows.words[row], usize::from(*correction));
-            values.set((0..count).map(|v| word ^ multiples[(v ^ correction) & 0xff]));
-            rows.hash.many(rows.first + row as u64, &mut values);
-            each(number, &values);
-        }
+        rows.hash.run(
+            rows.numbers(&range),
+            count,
+            |number, inputs| {
+                // Entry v has the key of y = v ⊕ correction, and y·Δ is v·Δ plus the correction's
+                // multiple. The correction is public.
+                let correction = usize::from(corrections.values[number]);
+                let word = rows.words[range.start + number] ^ multiples[correction];
+                for (input, multiple) in inputs.iter_mut().zip(multiples) {
+                    *input = word ^ multiple;
+                }
+            },
+            each,
+        );
         Ok(())
     }
 }

@@ -6,37 +6,37 @@
 //! that leaf does not occur. So w = v + u·δ (signs do not matter in characteristic two).
 //!
 //! Streams are AES-128 in counter mode. Sums over all x with bit j, for all j together, are formed
-//! while the leaves go by: four leaves at once for the lowest two bits, and fours like a counter
-//! that carries for the others.
+//! while the leaves go by (`cipher`).
 
 use super::field::{FieldBits, MAX_BITS, bit_mask};
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use aes::{Aes128Enc, Block};
-use zeroize::Zeroize;
+use crate::cipher::{Addition, Ciphers, PIECE, Sums};
+use zeroize::{Zeroize, Zeroizing};
 
-/// Words of 128 rows in a block: what the widest instructions encrypt at once. Fewer, and the cipher
-/// takes them one by one, which costs several times as much.
-pub(super) const BLOCK_WORDS: usize = 64;
-/// From so many words on it is quicker to encrypt a whole block.
-const MANY_WORDS: usize = 8;
+/// Words of 128 rows in a block: as many as are encrypted together.
+pub(super) const BLOCK_WORDS: usize = PIECE;
 
 /// One plane of one block.
 type Plane = [u128; BLOCK_WORDS];
 
-/// The ciphers of one tree's leaves. The first may be missing.
+/// The ciphers of one tree's leaves.
 pub(super) struct Leaves {
-    ciphers: Vec<Aes128Enc>,
+    ciphers: Ciphers,
     tree: u32,
 }
 
 impl Leaves {
-    /// All leaves, in order, or all but the first.
-    pub(super) fn new(tree: usize, keys: &[u128]) -> Self {
-        let cipher = |key: &u128| Aes128Enc::new(&key.to_le_bytes().into());
+    /// All leaves, in order.
+    pub(super) fn all(tree: usize, keys: &[u128]) -> Self {
         Self {
-            ciphers: keys.iter().map(cipher).collect(),
+            ciphers: Ciphers::new(keys),
             tree: tree as u32,
         }
+    }
+
+    /// All but the first, in order. Number nought has no weight, so that anything may stand there.
+    pub(super) fn all_but_first(tree: usize, keys: &[u128]) -> Self {
+        let keys = Zeroizing::new([&[0], keys].concat());
+        Self::all(tree, &keys)
     }
 }
 
@@ -58,18 +58,15 @@ pub(super) struct Place {
 pub(super) struct Summation {
     field: FieldBits,
     place: Place,
-    counters: [Block; BLOCK_WORDS],
-    streams: [[Block; BLOCK_WORDS]; 4],
-    /// Lane by lane: the sum of all streams.
-    sum: Plane,
-    /// At each level the sum that waits for its neighbour.
-    waiting: [Plane; MAX_BITS],
-    /// Bit by bit and lane by lane: the sum of the streams of all leaves with that bit.
-    lanes: [Plane; MAX_BITS],
+    counters: Plane,
+    /// Lane by lane: sums of streams.
+    lanes: Box<Sums>,
     /// Plane by plane: the sum of all streams.
     sums: Vec<Plane>,
     /// Plane by plane and bit by bit: the sum of the streams of all leaves with that bit.
     by_bit: Vec<Plane>,
+    /// Power by power of α: what it is multiplied by.
+    powers: [Plane; 2 * MAX_BITS - 1],
 }
 
 impl Summation {
@@ -77,13 +74,11 @@ impl Summation {
         Self {
             field,
             place,
-            counters: [Block::default(); BLOCK_WORDS],
-            streams: [[Block::default(); BLOCK_WORDS]; 4],
-            sum: [0; BLOCK_WORDS],
-            waiting: [[0; BLOCK_WORDS]; MAX_BITS],
-            lanes: [[0; BLOCK_WORDS]; MAX_BITS],
+            counters: [0; BLOCK_WORDS],
+            lanes: Sums::new(),
             sums: vec![[0; BLOCK_WORDS]; place.planes],
             by_bit: vec![[0; BLOCK_WORDS]; place.planes * field.get()],
+            powers: [[0; BLOCK_WORDS]; 2 * MAX_BITS - 1],
         }
     }
 
@@ -111,9 +106,8 @@ impl Summation {
         for (plane, correction) in planes.zip(corrections) {
             for (bit, sum) in plane.iter_mut().enumerate() {
                 let mask = bit_mask(delta, bit);
-                sum.iter_mut()
-                    .zip(correction)
-                    .for_each(|(s, c)| *s ^= c & mask);
+                let words = sum.iter_mut().zip(correction).take(self.place.words);
+                words.for_each(|(s, c)| *s ^= c & mask);
             }
         }
         self.weigh(w);
@@ -130,13 +124,13 @@ impl Summation {
             self.add_streams(leaves, first, together);
             for plane in 0..together {
                 let lanes = plane * words..(plane + 1) * words;
-                self.sums[first + plane][..words].copy_from_slice(&self.sum[lanes.clone()]);
+                self.sums[first + plane][..words].copy_from_slice(&self.lanes.all[lanes.clone()]);
                 let by_bit = self.by_bit.chunks_exact_mut(self.field.get());
                 for (sum, bit) in by_bit
                     .skip(first + plane)
                     .take(1)
                     .flatten()
-                    .zip(&self.lanes)
+                    .zip(&self.lanes.bits)
                 {
                     sum[..words].copy_from_slice(&bit[lanes.clone()]);
                 }
@@ -144,101 +138,57 @@ impl Summation {
         }
     }
 
-    /// For some planes: `sum` becomes the sum of all streams, `lanes` that of those with each bit.
+    /// For some planes: `lanes` become the sums of all streams and of those with each bit.
     fn add_streams(&mut self, leaves: &Leaves, first: usize, planes: usize) {
         let words = self.place.words.min(BLOCK_WORDS);
         let used = planes * words;
-        let encrypted = if used > MANY_WORDS { BLOCK_WORDS } else { used };
         let place = |lane: usize| {
             ((first + lane / words.max(1)) * BLOCK_WORDS + lane % words.max(1)) as u64
         };
+        let tree = u128::from(leaves.tree) << 64;
         for (lane, counter) in self.counters[..used].iter_mut().enumerate() {
-            let number = self.place.position + place(lane);
-            counter[..8].copy_from_slice(&number.to_le_bytes());
-            counter[8..12].copy_from_slice(&leaves.tree.to_le_bytes());
+            *counter = u128::from(self.place.position + place(lane)) | tree;
         }
-        let bits = self.field.get();
-        self.lanes[..bits].iter_mut().for_each(|sum| sum.fill(0));
-        let missing = self.field.elements() - leaves.ciphers.len();
-        self.streams[0].iter_mut().for_each(|b| b.fill(0));
-        for four in 0..self.field.elements() / 4 {
-            for (n, stream) in self.streams.iter_mut().enumerate() {
-                if let Some(leaf) = (4 * four + n).checked_sub(missing) {
-                    // Both slices have the same length.
-                    let (from, to) = (&self.counters[..encrypted], &mut stream[..encrypted]);
-                    let _ = leaves.ciphers[leaf].encrypt_blocks_b2b(from, to);
-                }
-            }
-            let (low, high) = self.lanes.split_at_mut(2);
-            add_four(&self.streams, used, &mut self.sum, low);
-            carry(
-                four,
-                used,
-                &mut self.sum,
-                &mut self.waiting,
-                &mut high[..bits - 2],
-            );
-        }
+        let (ciphers, counters) = (&leaves.ciphers, &self.counters);
+        ciphers.sums(counters, used, Addition::Xor, &mut self.lanes);
     }
 
-    /// Σ_j α^j·(sum of the streams with bit j).
-    fn weigh(&self, weighted: &mut [u128]) {
-        let bits = self.field.get();
-        weighted.fill(0);
-        self.field.horner(weighted, |bit, planes| {
-            let planes = planes.chunks_exact_mut(BLOCK_WORDS);
-            for (plane, by_bit) in planes.zip(self.by_bit.chunks_exact(bits)) {
-                plane
-                    .iter_mut()
-                    .zip(&by_bit[bit])
-                    .for_each(|(p, s)| *p ^= s);
+    /// Σ_j α^j·(sum of the streams with bit j), where plane q of a sum stands for α^q: sums with the
+    /// same power of α are added first, then powers from f on are replaced by lower ones.
+    fn weigh(&mut self, weighted: &mut [u128]) {
+        let (bits, words) = (self.field.get(), self.place.words.min(BLOCK_WORDS));
+        let powers = &mut self.powers;
+        powers.iter_mut().for_each(|power| power[..words].fill(0));
+        for (plane, by_bit) in self.by_bit.chunks_exact(bits).enumerate() {
+            for (power, sum) in powers[plane..].iter_mut().zip(by_bit) {
+                add(&mut power[..words], sum);
             }
-        });
+        }
+        for power in (bits..bits + self.place.planes - 1).rev() {
+            let (lower, higher) = powers.split_at_mut(power);
+            for term in self.field.modulus_terms() {
+                add(&mut lower[power - bits + term][..words], &higher[0]);
+            }
+        }
+        let planes = weighted.chunks_exact_mut(BLOCK_WORDS);
+        for (plane, power) in planes.zip(powers.iter()) {
+            plane[..words].copy_from_slice(&power[..words]);
+        }
     }
 }
 
-/// The sum of four streams, and what they add to those with bit 0 and with bit 1.
-fn add_four(streams: &[[Block; BLOCK_WORDS]; 4], words: usize, sum: &mut Plane, low: &mut [Plane]) {
-    let (bit_0, bit_1) = low.split_at_mut(1);
-    let (bit_0, bit_1) = (&mut bit_0[0], &mut bit_1[0]);
-    for word in 0..words.min(BLOCK_WORDS) {
-        let read = |n: usize| u128::from_le_bytes(streams[n][word].into());
-        let (one, two, three) = (read(1), read(2), read(3));
-        bit_0[word] ^= one ^ three;
-        bit_1[word] ^= two ^ three;
-        sum[word] = read(0) ^ one ^ two ^ three;
-    }
-}
-
-/// Adds the sum of four number `four`. After the last one `sum` is the sum of all.
-fn carry(
-    four: usize,
-    words: usize,
-    sum: &mut Plane,
-    waiting: &mut [Plane; MAX_BITS],
-    by_bit: &mut [Plane],
-) {
-    let ones = (four.trailing_ones() as usize).min(by_bit.len());
-    for (first, odd) in waiting.iter().zip(&mut *by_bit).take(ones) {
-        for ((sum, first), odd) in sum.iter_mut().zip(first).zip(odd).take(words) {
-            *odd ^= *sum;
-            *sum ^= first;
-        }
-    }
-    if ones < by_bit.len() {
-        waiting[ones] = *sum;
-    }
+/// Adds to each word of the first.
+fn add(sum: &mut [u128], other: &[u128]) {
+    sum.iter_mut()
+        .zip(other)
+        .for_each(|(sum, other)| *sum ^= other);
 }
 
 impl Drop for Summation {
     fn drop(&mut self) {
-        let blocks = self.streams.iter_mut().flatten();
-        blocks.for_each(|block| block.as_mut_slice().zeroize());
-        self.sum.zeroize();
-        self.waiting.zeroize();
-        self.lanes.zeroize();
         self.sums.zeroize();
         self.by_bit.zeroize();
+        self.powers.zeroize();
     }
 }
 
@@ -246,6 +196,8 @@ impl Drop for Summation {
 mod tests {
     use super::*;
     use crate::transfer::field::elements;
+    use aes::Aes128Enc;
+    use aes::cipher::{BlockCipherEncrypt, KeyInit};
 
     /// The stream of a leaf, computed block by block.
     fn stream(key: u128, tree: u32, position: u64, words: usize) -> Vec<u128> {
@@ -291,11 +243,16 @@ mod tests {
                     .map(|k| read(&stream(*k, 3, 1000, size), BLOCK_WORDS))
                     .collect();
                 let (mut u, mut v) = (vec![0; size], vec![0; field.get() * BLOCK_WORDS]);
-                room.all_leaves(&Leaves::new(3, &keys), &mut u, &mut v);
+                room.all_leaves(&Leaves::all(3, &keys), &mut u, &mut v);
                 let correction: Vec<u128> =
                     (0..size as u128).map(|n| (n << 64) | (n * 31)).collect();
                 let mut w = v.clone();
-                room.all_but_one(&Leaves::new(3, &relative), delta, &correction, &mut w);
+                room.all_but_one(
+                    &Leaves::all_but_first(3, &relative),
+                    delta,
+                    &correction,
+                    &mut w,
+                );
                 let [u, v, w, c] = [&u, &v, &w, &correction].map(|p| read(p, BLOCK_WORDS));
                 for row in 0..BLOCK_WORDS * 128 {
                     let sum = streams.iter().fold(0, |sum, r| sum ^ r[row]);

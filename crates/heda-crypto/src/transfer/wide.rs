@@ -11,12 +11,8 @@
 
 use super::indices::{ChosenIndices, IndexCorrections, IndexKeys, RandomIndices, entry_mask};
 use super::{FieldBits, TransferError, expect_count};
-use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use aes::{Aes128Enc, Block};
-use zeroize::{Zeroize, Zeroizing};
-
-/// Bits that the second transfer may have: a key holds a word of sixteen bits for each of its entries.
-const MOST_LOW_BITS: u32 = 3;
+use crate::cipher;
+use zeroize::Zeroizing;
 
 /// How an index is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +22,14 @@ pub struct WideIndex {
 }
 
 impl WideIndex {
+    /// Bits that the second transfer may have: a key holds a word of sixteen bits for each of its entries.
+    const MOST_LOW_BITS: u32 = 3;
+
     /// Indices of so many bits over a field: one transfer where the field has as many.
     pub fn new(field: FieldBits, bits: u32) -> Result<Self, TransferError> {
         let field = field.get() as u32;
         let high = bits.min(field);
-        let most = field + MOST_LOW_BITS;
+        let most = field + Self::MOST_LOW_BITS;
         match (1..=most).contains(&bits) {
             true => Ok(Self {
                 high,
@@ -55,25 +54,18 @@ fn word(key: u128, number: u16) -> u16 {
     (key >> (16 * u32::from(number))) as u16
 }
 
-/// The words of the stream under a key, eight a block.
-struct Stream(Aes128Enc);
+/// Words of sixteen bits in a block.
+const WORDS: u16 = 8;
 
-impl Stream {
-    fn new(key: u128) -> Self {
-        Self(Aes128Enc::new(&key.to_le_bytes().into()))
-    }
-
-    fn fill(&self, blocks: &mut [Block]) {
-        for (number, block) in blocks.iter_mut().enumerate() {
-            *block = (number as u128).to_le_bytes().into();
+/// The words of many blocks.
+fn read_words(blocks: &[u128], words: &mut [u16]) {
+    for (block, words) in blocks
+        .iter()
+        .zip(words.chunks_exact_mut(usize::from(WORDS)))
+    {
+        for (word, bytes) in words.iter_mut().zip(block.to_le_bytes().chunks_exact(2)) {
+            *word = u16::from_le_bytes([bytes[0], bytes[1]]);
         }
-        self.0.encrypt_blocks(blocks);
-    }
-
-    fn word(&self, number: u16) -> u16 {
-        let mut block = u128::from(number / 8).to_le_bytes().into();
-        self.0.encrypt_block(&mut block);
-        word(u128::from_le_bytes(block.into()), number % 8)
     }
 }
 
@@ -109,13 +101,18 @@ impl ChosenIndices {
             return Ok(Zeroizing::new(self.pads(entry_bits)?));
         }
         let mask = entry_mask(entry_bits)?;
+        expect_count("the list of indices", 2 * wanted.len(), self.count())?;
         let (first, second) = self.split(wanted.len())?;
-        let keys = (first.keys(), second.keys());
-        let pad = |(wanted, (first, second)): (&u16, (&u128, &u128))| {
+        let (first, second) = (first.keys(), second.keys());
+        let number = |wanted: &u16| u128::from(index.parts(*wanted).0 / WORDS);
+        let numbers: Zeroizing<Vec<u128>> = Zeroizing::new(wanted.iter().map(number).collect());
+        let mut blocks = Zeroizing::new(vec![0; wanted.len()]);
+        cipher::encrypt(&second, 1, &numbers, &mut blocks);
+        let pad = |(wanted, (first, block)): (&u16, (&u128, &u128))| {
             let (high, low) = index.parts(*wanted);
-            (word(*first, low) ^ Stream::new(*second).word(high)) & mask
+            (word(*first, low) ^ word(*block, high % WORDS)) & mask
         };
-        let keys = keys.0.iter().zip(keys.1.iter());
+        let keys = first.iter().zip(blocks.iter());
         Ok(Zeroizing::new(wanted.iter().zip(keys).map(pad).collect()))
     }
 }
@@ -127,10 +124,10 @@ impl IndexKeys {
         index: WideIndex,
         corrections: &IndexCorrections,
         entry_bits: u32,
-        mut each: impl FnMut(usize, &[u16]),
+        mut each_row: impl FnMut(usize, &[u16]),
     ) -> Result<(), TransferError> {
         if index.low == 0 {
-            return self.pads(corrections, index.high, entry_bits, each);
+            return self.pads(corrections, index.high, entry_bits, each_row);
         }
         let mask = entry_mask(entry_bits)?;
         let rows = self.count() / 2;
@@ -140,22 +137,24 @@ impl IndexKeys {
         second.keys(&corrections.part(rows..2 * rows)?, index.low, |_, keys| {
             low_keys.extend_from_slice(keys);
         })?;
-        let mut blocks = vec![Block::default(); (1usize << index.high).div_ceil(8)];
+        let each = (1usize << index.high).div_ceil(usize::from(WORDS));
+        let numbers: Vec<u128> = (0..entries).flat_map(|_| 0..each as u128).collect();
+        let mut blocks = Zeroizing::new(vec![0; entries * each]);
+        let mut words = Zeroizing::new(vec![0; entries * each * usize::from(WORDS)]);
         let mut pads = Zeroizing::new(vec![0; entries << index.high]);
         first.keys(&corrections.part(0..rows)?, index.high, |row, keys| {
-            let lows = &low_keys[row * entries..][..entries];
-            for (low, key) in lows.iter().enumerate() {
-                Stream::new(*key).fill(&mut blocks);
-                let words = Block::cast_slice_to_core(&blocks).as_flattened();
-                let words = words.chunks_exact(2).zip(keys);
-                for (high, (stream, key)) in words.enumerate() {
-                    let stream = u16::from_le_bytes([stream[0], stream[1]]);
-                    pads[high * entries + low] = (word(*key, low as u16) ^ stream) & mask;
+            let low_keys = &low_keys[row * entries..][..entries];
+            cipher::encrypt(low_keys, each, &numbers, &mut blocks);
+            read_words(&blocks, &mut words);
+            let streams = words.chunks_exact(each * usize::from(WORDS));
+            for (low, stream) in streams.enumerate() {
+                let places = pads[low..].iter_mut().step_by(entries);
+                for (pad, (key, stream)) in places.zip(keys.iter().zip(stream)) {
+                    *pad = (word(*key, low as u16) ^ stream) & mask;
                 }
             }
-            each(row, &pads);
+            each_row(row, &pads);
         })?;
-        blocks.iter_mut().for_each(|b| b.as_mut_slice().zeroize());
         Ok(())
     }
 }
