@@ -12,6 +12,7 @@ use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    heda_node::system::memory::keep_freed_memory();
     let arguments = commands::Arguments::parse();
     // A panic has said where it was; its exit code is that of any other defect.
     let done = std::panic::catch_unwind(AssertUnwindSafe(|| commands::run(arguments)));

@@ -1,5 +1,5 @@
 //! What arithmetic on integers costs: models trained by the oracle on integers, which engine
-//! `resident` equals to the last bit, against the exact ones. Four data sets, ten splits each.
+//! `resident` equals to the last bit, against the exact ones. Four data sets, a hundred splits each.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ use heda_learn::split::Split;
 use rand_core::{Rng, SeedableRng};
 use std::ops::ControlFlow;
 
-const SPLITS: u64 = 10;
+const SPLITS: u64 = 100;
 
 /// Trains as a job does: in windows, on integers, with masks and coins.
 fn on_integers(whole: &Dataset, seed: u64, resolution: Resolution) -> Vec<f64> {
@@ -64,35 +64,61 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     (apart / norm).sqrt()
 }
 
+/// How far coefficients are apart, in percent, in the mean of some splits and at most; and what accuracy is lost, in points.
+struct Apart {
+    mean: f64,
+    most: f64,
+    loss: f64,
+}
+
+fn compare(data: &Dataset, resolution: Resolution, splits: u64) -> Apart {
+    let (mut loss, mut apart) = (0.0, Vec::new());
+    for repeat in 0..splits {
+        let split = Split::seeded(data.rows(), 0.2, 1, repeat);
+        let training = data.select_rows(&split.train);
+        let test = data.select_rows(&split.test);
+        let exact = train(&training, 1, &TrainConfig::logistic()).unwrap();
+        let beta = on_integers(&training, repeat, resolution);
+        loss += (accuracy(&exact.beta, &test) - accuracy(&beta, &test)) / splits as f64;
+        let scaling = Scaling::of(&training);
+        let [found, wanted] = [&beta, &exact.beta].map(|beta| scaling.to_deviations(beta));
+        apart.push(100.0 * distance(&found, &wanted));
+    }
+    Apart {
+        mean: apart.iter().sum::<f64>() / splits as f64,
+        most: apart.into_iter().fold(0.0, f64::max),
+        loss,
+    }
+}
+
 #[test]
-fn integers_cost_less_than_half_a_point_and_little_of_the_coefficients() {
+fn integers_cost_no_accuracy_and_little_of_the_coefficients() {
     for bundle in Bundle::ALL {
         let (data, _) = bundle.table(Coding::Paper).unwrap();
         let trained = data.rows() * 4 / 5;
         let resolution = Resolution::for_columns(data.width()).of_count(trained);
-        let (mut loss, mut apart) = (0.0, Vec::new());
-        for repeat in 0..SPLITS {
-            let split = Split::seeded(data.rows(), 0.2, 1, repeat);
-            let training = data.select_rows(&split.train);
-            let test = data.select_rows(&split.test);
-            let exact = train(&training, 1, &TrainConfig::logistic()).unwrap();
-            let beta = on_integers(&training, repeat, resolution);
-            loss += (accuracy(&exact.beta, &test) - accuracy(&beta, &test)) / SPLITS as f64;
-            let scaling = Scaling::of(&training);
-            let [found, wanted] = [&beta, &exact.beta].map(|beta| scaling.to_deviations(beta));
-            apart.push(distance(&found, &wanted));
-        }
-        let worst = apart.iter().copied().fold(0.0, f64::max);
-        let mean = apart.iter().sum::<f64>() / apart.len() as f64;
+        let Apart { mean, most, loss } = compare(&data, resolution, SPLITS);
         println!(
-            "{bundle}: {loss:+.3} points, coefficients {:.2} % apart, at most {:.2} %",
-            100.0 * mean,
-            100.0 * worst
+            "{bundle}: {loss:+.3} points, coefficients {mean:.2} % apart, at most {most:.2} %"
         );
-        assert!(loss.abs() < 0.5, "{bundle}: {loss} points");
+        assert!(loss.abs() < 0.05, "{bundle}: {loss} points");
         // Rows that are few, and hardly a penalty, leave coefficients that rows themselves determine
         // far less closely than this.
-        assert!(mean < 0.02, "{bundle}: {mean}");
-        assert!(worst < 0.03, "{bundle}: {worst}");
+        assert!(mean < 2.0, "{bundle}: {mean}");
+        assert!(most < 3.0, "{bundle}: {most}");
     }
+}
+
+/// Why many rows are cut into two bits, and only ten times as many into one.
+#[test]
+fn many_rows_need_two_bits_and_no_third() {
+    let (data, _) = Bundle::Adult.table(Coding::Paper).unwrap();
+    let [one, two, three] = [1, 2, 3].map(|bits| {
+        let resolution = Resolution::new(10, 3, 7, bits, 6).unwrap();
+        let Apart { mean, most, .. } = compare(&data, resolution, 10);
+        println!("adult, {bits} bits: coefficients {mean:.2} % apart, at most {most:.2} %");
+        mean
+    });
+    assert!(two < 1.0, "{two}");
+    assert!(three > 0.4 * two && one > 2.0 * two, "{one} {two} {three}");
 }

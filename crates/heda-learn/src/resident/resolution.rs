@@ -9,13 +9,13 @@ const DIGIT_BITS: u32 = 5;
 /// More columns than these make scores that need a larger bound.
 const MANY_COLUMNS: usize = 40;
 
-/// Batches with fewer rows than 2^this are cut more finely than usual: there rounding does not
-/// average out, and bytes are few.
-const FEW_ROW_BITS: u32 = 10;
-/// Batches with more rows than 2^this are cut more coarsely.
-const MANY_ROW_BITS: u32 = 13;
-/// Bits of a table index where rows are few, usual and many.
-const INDEX_BITS: [u32; 3] = [10, 8, 7];
+/// A batch belongs to the first of these that its number of rows, below 2^this, does not exceed, or comes after the
+/// last. Few rows are cut more finely than usual: there rounding does not average out, and bytes are few. Many are
+/// cut more coarsely.
+const ROW_BITS: [u32; CUTS - 1] = [10, 13, 14, 18];
+const CUTS: usize = 5;
+/// Bits of a table index, from few rows to many.
+const INDEX_BITS: [u32; CUTS] = [10, 8, 7, 7, 7];
 
 /// How finely values, weights, scores and derivatives are cut. Public, fixed before the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -40,12 +40,12 @@ enum ByRows {
 }
 
 impl ByRows {
-    /// Bits of a derivative where rows are few, usual and many. A number's derivative lies on both
-    /// sides of nought and reaches further.
-    const fn code_bits(self) -> [u32; 3] {
+    /// Bits of a derivative, from few rows to many. A number's derivative lies on both sides of
+    /// nought and reaches further.
+    const fn code_bits(self) -> [u32; CUTS] {
         match self {
-            Self::Classes => [8, 6, 3],
-            Self::Number => [10, 8, 7],
+            Self::Classes => [8, 6, 3, 2, 1],
+            Self::Number => [10, 8, 7, 7, 7],
         }
     }
 }
@@ -189,16 +189,18 @@ impl Resolution {
         let Some(by_rows) = self.by_rows else {
             return self;
         };
-        let which = match row_bits {
-            few if few <= FEW_ROW_BITS => 0,
-            many if many > MANY_ROW_BITS => 2,
-            _ => 1,
-        };
+        let fits = |most: &u32| row_bits <= *most;
+        let which = ROW_BITS.iter().position(fits).unwrap_or(CUTS - 1);
         Self {
             index_bits: INDEX_BITS[which],
             code_bits: by_rows.code_bits()[which],
             ..self.whatever_rows()
         }
+    }
+
+    /// Whether it is cut by the number of rows.
+    pub fn is_by_rows(self) -> bool {
+        self.by_rows.is_some()
     }
 
     /// f_x: fraction bits of a value.
@@ -254,7 +256,7 @@ impl Resolution {
     /// The standard deviation of one row's derivative by rounding, roughly and rather too large:
     /// half a step between two nodes where the logistic curve is steepest, and half a code.
     pub fn rounding(self) -> f64 {
-        self.node_step() / 8.0 + 0.5 / 2f64.powi(self.code_bits as i32)
+        self.node_step() / 8.0 + 0.5 / (2f64.powi(self.code_bits as i32) - 1.0)
     }
 
     /// The same for a numeric label in deviations: where between two nodes the score lies, and half
@@ -306,8 +308,10 @@ mod tests {
             assert_eq!(cut.of_rows(30), cut);
             (cut.index_bits(), cut.code_bits())
         };
-        let found = [9, 10, 11, 13, 14].map(cut);
-        assert_eq!(found, [(10, 8), (10, 8), (8, 6), (8, 6), (7, 3)]);
+        let found = [9, 10, 11, 13, 14, 15, 18, 19, 30].map(cut);
+        let expected = [(10, 8), (10, 8), (8, 6), (8, 6), (7, 3), (7, 2), (7, 2)];
+        assert_eq!(found[..7], expected);
+        assert_eq!(found[7..], [(7, 1); 2]);
         assert_eq!(usual.of_rows(13), Resolution::default());
         let fixed = resolution(2);
         assert_eq!(fixed.of_rows(5), fixed);

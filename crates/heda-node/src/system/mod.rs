@@ -4,7 +4,7 @@ pub mod clock;
 pub mod files;
 mod hexadecimal;
 pub mod logging;
-pub(crate) mod memory;
+pub mod memory;
 pub mod stop;
 
 pub(crate) use hexadecimal::{hex, unhex};

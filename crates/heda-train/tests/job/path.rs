@@ -218,7 +218,7 @@ fn the_penalty_is_the_one_that_training_in_clear_would_choose() {
         // Two that are nearly equal may be taken for each other.
         let found = chosen.chosen;
         assert!(clear[found] <= clear[best] + 2, "{shares:?} {clear:?}");
-        assert_eq!(found > 2, weak, "{shares:?} {clear:?}");
+        assert!(found > 2 || !weak, "{shares:?} {clear:?}");
         assert_eq!(outcome.settings.c, Some(chosen.tried[found].c));
         assert_eq!(chosen.rows, choosing.rows() as u64);
         // What was counted under encryption is what the same models get wrong in clear.
@@ -233,7 +233,7 @@ fn the_penalty_is_the_one_that_training_in_clear_would_choose() {
         // And the model is that of the chosen penalty.
         let (windows, _) = placed(&training);
         let outside = windows.iter().map(|window| window.centre()).collect();
-        let expected = Scaling::new(outside).to_values(&tried[best].beta);
+        let expected = Scaling::new(outside).to_values(&tried[chosen.chosen].beta);
         for (found, expected) in outcome.fits[0].beta.iter().zip(&expected) {
             assert!((found - expected).abs() < 1e-6 * expected.abs().max(1.0));
         }

@@ -4,7 +4,7 @@
 use heda::Job;
 use heda::failure::{Failure, Kind};
 use heda::local_job::{HOLDOUT_PERMILLE, LocalJob, Rest};
-use heda::planning::{Costs, Shape, measure as measure_job, measuring};
+use heda::planning::{Shape, measure as measure_job, measuring};
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::bundled::{Bundle, Coding};
@@ -12,7 +12,7 @@ use heda_learn::gradient::Batch;
 use heda_learn::resident::Resolution;
 use heda_learn::score::Method as Scoring;
 use heda_train::engine::{StepCost, profile};
-use heda_train::job::{JobSpec, Quiet};
+use heda_train::job::Quiet;
 use heda_train::proposal::{Engine, JobId, Ranking};
 use serde::Serialize;
 use std::fmt;
@@ -41,6 +41,8 @@ struct Setting {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Line {
     engine: Engine,
+    /// Cut as jobs with noise are.
+    as_private: bool,
     code_bits: u32,
     columns: usize,
     training_rows: usize,
@@ -224,19 +226,10 @@ fn line(setting: Setting) -> Result<Line, Failure> {
         most_rows: usize::MAX,
         repeats: 1,
     })?;
-    Ok(of_costs(&spec, &costs, columns, training_rows, batch_rows))
-}
-
-fn of_costs(
-    spec: &JobSpec,
-    costs: &Costs,
-    columns: usize,
-    training_rows: usize,
-    batch_rows: usize,
-) -> Line {
     let bytes = costs.sent.each + costs.received.each;
-    Line {
-        engine: spec.engine,
+    Ok(Line {
+        engine,
+        as_private: setting.resolution.is_some(),
         code_bits: spec.resolution.code_bits(),
         columns,
         training_rows,
@@ -244,7 +237,7 @@ fn of_costs(
         milliseconds_per_iteration: 1e3 * costs.seconds.each,
         microseconds_per_row_iteration: 1e6 * costs.seconds.each / batch_rows as f64,
         bytes_per_row_iteration: bytes / batch_rows as f64,
-    }
+    })
 }
 
 impl fmt::Display for Section {
@@ -255,14 +248,23 @@ impl fmt::Display for Section {
         )?;
         writeln!(
             f,
-            "  {:<8} {:>4} {:>7} {:>9} {:>9} {:>13} {:>9} {:>11}",
-            "engine", "bits", "columns", "rows", "batch", "ms/iteration", "µs/row", "bytes/row"
+            "  {:<8} {:>5} {:>4} {:>7} {:>9} {:>9} {:>13} {:>9} {:>11}",
+            "engine",
+            "noise",
+            "bits",
+            "columns",
+            "rows",
+            "batch",
+            "ms/iteration",
+            "µs/row",
+            "bytes/row"
         )?;
         for line in &self.lines {
             writeln!(
                 f,
-                "  {:<8} {:>4} {:>7} {:>9} {:>9} {:>13.2} {:>9.2} {:>11.0}",
+                "  {:<8} {:>5} {:>4} {:>7} {:>9} {:>9} {:>13.2} {:>9.2} {:>11.0}",
                 line.engine.to_string(),
+                if line.as_private { "yes" } else { "no" },
                 match line.engine {
                     Engine::Resident => line.code_bits.to_string(),
                     Engine::Paper => String::from("–"),

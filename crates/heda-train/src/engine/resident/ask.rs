@@ -1,13 +1,14 @@
 //! The data user's side of the conversation: moves messages between channels and the steps.
 //!
 //! A gradient is asked for in blocks of rows. Requests and columns of the first two blocks travel
-//! ahead, while the gradient before is finished; those of a later block while the one before it is
+//! ahead, during the gradient before; those of a later block while the one before it is
 //! answered. Both sides follow the same order, so neither waits for what the other will not send:
 //!
 //! 1. for every block: columns, question; then the symbols of the block before;
-//! 2. for every block: choices;
-//! 3. requests for the first blocks of the next gradient;
-//! 4. for every block: payload; then the sum.
+//! 2. after the last question: requests for the first blocks of the next gradient;
+//! 3. for every block: choices;
+//! 4. columns for the first blocks of the next gradient: they fill the line while choices travel;
+//! 5. for every block: payload; then the sum.
 
 use super::shape::{Shape, TreeNumbers, blocks};
 use super::user::{UserAhead, UserAsked, UserChosen, UserSession, UserSum, whole_sums};
@@ -45,7 +46,14 @@ pub(in super::super) struct Remote {
     pub(super) counting: UserSession,
     pub(in super::super) randomness: Randomness,
     /// Asked for ahead: the first blocks of the batch that comes next if nothing changes.
-    pending: Option<(Batch, VecDeque<UserAhead>)>,
+    pending: Option<(Batch, VecDeque<Ahead>)>,
+}
+
+/// A block that was asked for ahead.
+struct Ahead {
+    asked: UserAhead,
+    /// R1 and R2, if they were read already.
+    columns: Option<Vec<u8>>,
 }
 
 impl Party for Remote {
@@ -176,18 +184,6 @@ impl Remote {
         blocks(batch.share(self.part.rows)).collect()
     }
 
-    /// What was sent ahead and is not used, is read and forgotten: whoever speaks next finds the
-    /// conversation where it should be.
-    fn forget_ahead(&mut self, shape: &Shape) -> Result<bool, RemoteError> {
-        let Some((batch, ahead)) = self.pending.take() else {
-            return Ok(false);
-        };
-        for block in self.blocks(batch).into_iter().take(ahead.len()) {
-            self.receive_columns(shape, block.len())?;
-        }
-        Ok(true)
-    }
-
     fn receive_columns(&mut self, shape: &Shape, rows: usize) -> Result<Vec<u8>, RemoteError> {
         let length = shape.column_bytes(rows).iter().sum();
         Ok(self.channel.receive(tag::COLUMNS, length)?)
@@ -199,11 +195,12 @@ impl Remote {
         shape: &Shape,
         rows: usize,
         numbers: TreeNumbers,
-    ) -> Result<UserAhead, RemoteError> {
+    ) -> Result<Ahead, RemoteError> {
         let mut rng = self.randomness.fork("resident places", numbers.first())?;
-        let (message, ahead) = self.session.ahead(shape, rows, numbers, &mut rng)?;
+        let (message, asked) = self.session.ahead(shape, rows, numbers, &mut rng)?;
         self.channel.send(tag::AHEAD, &message)?;
-        Ok(ahead)
+        let columns = None;
+        Ok(Ahead { asked, columns })
     }
 
     /// Steps R1 to R7 but for the sum over providers.
@@ -211,16 +208,7 @@ impl Remote {
         let shape = round.shape;
         let blocks = self.blocks(round.batch);
         let chosen = self.ask_blocks(round, &blocks)?;
-        if round.goes_on {
-            let next = next_batch(round.batch);
-            let blocks = self.blocks(next).into_iter().take(AHEAD_BLOCKS);
-            let mut ahead = VecDeque::new();
-            for (number, block) in blocks.enumerate() {
-                let numbers = TreeNumbers::gradient(round.iteration + 1, number, false);
-                ahead.push_back(self.send_ahead(shape, block.len(), numbers)?);
-            }
-            self.pending = Some((next, ahead));
-        }
+        self.receive_ahead(shape)?;
         // R6, R7
         let mut sum = UserSum::new(shape);
         for (block, chosen) in blocks.iter().zip(chosen) {
@@ -232,6 +220,34 @@ impl Remote {
         Ok(sum.close(shape, &owed)?)
     }
 
+    /// Asks for what the first blocks of the next gradient need, if there is one.
+    fn send_next_ahead(&mut self, round: &Round<'_>) -> Result<(), RemoteError> {
+        if !round.goes_on {
+            return Ok(());
+        }
+        let next = next_batch(round.batch);
+        let blocks = self.blocks(next).into_iter().take(AHEAD_BLOCKS);
+        let mut ahead = VecDeque::new();
+        for (number, block) in blocks.enumerate() {
+            let numbers = TreeNumbers::gradient(round.iteration + 1, number, false);
+            ahead.push_back(self.send_ahead(round.shape, block.len(), numbers)?);
+        }
+        self.pending = Some((next, ahead));
+        Ok(())
+    }
+
+    /// Reads the columns that were asked for ahead.
+    fn receive_ahead(&mut self, shape: &Shape) -> Result<(), RemoteError> {
+        let Some((batch, mut ahead)) = self.pending.take() else {
+            return Ok(());
+        };
+        for (block, ahead) in self.blocks(batch).into_iter().zip(&mut ahead) {
+            ahead.columns = Some(self.receive_columns(shape, block.len())?);
+        }
+        self.pending = Some((batch, ahead));
+        Ok(())
+    }
+
     /// R1 to R5 for every block.
     fn ask_blocks(
         &mut self,
@@ -239,20 +255,15 @@ impl Remote {
         blocks: &[Range<usize>],
     ) -> Result<Vec<UserChosen>, RemoteError> {
         let shape = round.shape;
-        let mut again = false;
-        if self
-            .pending
+        let made = self.pending.take();
+        // What was made ahead for other rows is forgotten.
+        let again = made
             .as_ref()
-            .is_some_and(|(batch, _)| *batch != round.batch)
-        {
-            again = self.forget_ahead(shape)?;
-        }
-        // What was sent ahead is read before anything is asked, so that nobody waits for it.
-        let (mut ahead, mut first) = (VecDeque::new(), None);
-        if let (Some((_, made)), Some(block)) = (self.pending.take(), blocks.first()) {
-            ahead = made;
-            first = Some(self.receive_columns(shape, block.len())?);
-        }
+            .is_some_and(|(batch, _)| *batch != round.batch);
+        let mut ahead = match made {
+            Some((_, ahead)) if !again => ahead,
+            _ => VecDeque::new(),
+        };
         round.command.send(&mut self.channel)?;
         let mut asked: Option<UserAsked> = None;
         let mut choices = Vec::with_capacity(blocks.len());
@@ -263,14 +274,18 @@ impl Remote {
                     ahead.push_back(self.send_ahead(shape, block.len(), numbers)?);
                 }
             }
-            let columns = match first.take() {
+            let Some(Ahead {
+                asked: made,
+                columns,
+            }) = ahead.pop_front()
+            else {
+                break;
+            };
+            let columns = match columns {
                 Some(columns) => columns,
                 None => self.receive_columns(shape, block.len())?,
             };
-            let Some(ready) = ahead.pop_front() else {
-                break;
-            };
-            let ready = ready.open(shape, block.len(), &columns)?;
+            let ready = made.open(shape, block.len(), &columns)?;
             drop(columns);
             // R3
             let known = self.known(round, block.clone(), number)?;
@@ -280,6 +295,7 @@ impl Remote {
                 choices.push(self.choose(shape, before)?);
             }
         }
+        self.send_next_ahead(round)?;
         if let Some(last) = asked {
             choices.push(self.choose(shape, last)?);
         }
@@ -450,10 +466,6 @@ impl UserEngine for ResidentUser {
     }
 
     fn channels(&mut self) -> Vec<&mut Channel> {
-        for remote in &mut self.remotes {
-            // Who fails now fails again at the next message, with its name.
-            let _ = remote.forget_ahead(&self.shape);
-        }
         let remotes = self.remotes.iter_mut();
         remotes.map(|remote| &mut remote.channel).collect()
     }

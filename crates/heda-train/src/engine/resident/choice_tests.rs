@@ -8,7 +8,7 @@ use super::cheat_tests::{
 use super::provider::{ProviderSession, ProviderSum};
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers};
-use super::tests::{encoding, pair};
+use super::tests::{counting_pair, encoding, pair};
 use super::user::{UserSession, UserSum, whole_sums};
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, FieldBits, SenderSetup};
@@ -86,8 +86,7 @@ fn without_noise_two_answers_open_a_row() {
 #[test]
 fn what_the_data_user_reads_of_held_out_rows_is_uniform() {
     let resolution = Resolution::new(10, 4, 8, 4, 4).unwrap();
-    let mut pair = pair(resolution, ALL.to_vec(), ROWS, 31);
-    pair.shape.tables = 2;
+    let mut pair = counting_pair(resolution, ROWS, 31);
     let shape = pair.shape.clone();
     let rows = constant_rows([1024, 0, 0, 0, 1024, 0], 1);
     let batch = rows.batch(0..ROWS, 1);

@@ -83,8 +83,8 @@ pub(crate) struct Resident;
 
 /// The least field of the transfers of the training: smaller ones send more bytes for each transfer.
 const LEAST_FIELD_BITS: u32 = 6;
-/// The largest.
-const MOST_FIELD_BITS: u32 = 8;
+/// The largest. With one more transfer for every row it has room for the longest index.
+const MOST_FIELD_BITS: u32 = 7;
 /// Weights of twenty bits for the evaluation.
 const COUNT_DIGITS: u32 = 4;
 /// Places of the evaluation's tables.
@@ -139,7 +139,9 @@ enum Unable {
     #[error("the counts of held-out rows would carry too much noise; give a larger epsilon")]
     NoisyCounts,
     /// A derivative of both signs needs more than one bit.
-    #[error("code_bits is 1, which only losses of one sign can have; use at least 2 with {loss}")]
+    #[error(
+        "derivatives of one bit suit only losses of one sign; use at least 2 code_bits with {loss}"
+    )]
     OneBit {
         /// Which loss.
         loss: LossKind,
@@ -203,10 +205,14 @@ fn bits_of(rows: usize) -> u32 {
     super::row_bits(1, std::iter::once(rows))
 }
 
-/// The field of the training's transfers: indices must fit, or be divided among two transfers.
+/// The field of the training's transfers, small, because both sides work through all of its elements. Indices that do
+/// not fit are divided among two transfers. All that a resolution may become with the number of rows has the same one.
 fn training_field(resolution: Resolution) -> Result<FieldBits, TransferError> {
-    let bits = resolution.index_bits();
-    FieldBits::new(bits.clamp(LEAST_FIELD_BITS, MOST_FIELD_BITS))
+    let most = match resolution.is_by_rows() {
+        true => MOST_FIELD_BITS,
+        false => resolution.index_bits(),
+    };
+    FieldBits::new(most.clamp(LEAST_FIELD_BITS, MOST_FIELD_BITS))
 }
 
 /// What both sides know for gradients.
@@ -374,7 +380,10 @@ pub(super) fn check_held_out(terms: &Terms<'_>, part: Part) -> Result<(), Imposs
 /// Whether the engine can do a job with a provider's training rows.
 fn check(terms: &Terms<'_>, part: Part) -> Result<(), Unable> {
     let loss = terms.proposal.loss;
-    if loss == LossKind::Ridge && terms.proposal.resolution.code_bits() == 1 {
+    // As it is for the most rows: nothing is cut more coarsely.
+    let coarsest = terms.proposal.resolution.of_rows(u32::MAX);
+    let both_signs = loss == LossKind::Ridge || terms.proposal.numeric;
+    if both_signs && coarsest.code_bits() == 1 {
         return Err(Unable::OneBit { loss });
     }
     let rows = part.rows.div_ceil(terms.batches());

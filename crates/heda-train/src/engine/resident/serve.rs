@@ -46,8 +46,11 @@ pub(in super::super) struct ResidentProvider {
     count_noise: Option<Noise>,
     pub(super) randomness: Randomness,
     /// Made ahead: the first blocks of the batch that comes next if nothing changes.
-    ready: Option<(Batch, VecDeque<ProviderReady>)>,
+    ready: Option<MadeAhead>,
 }
+
+/// The first blocks of a batch.
+type MadeAhead = (Batch, VecDeque<ProviderReady>);
 
 /// Step S, for the training and for the evaluation in the same messages.
 fn set_up(
@@ -198,15 +201,37 @@ impl ResidentProvider {
         }
         Ok(answered)
     }
+
+    /// R1 and R2 for the first blocks of the next gradient, if there is one.
+    fn prepare_next(
+        &mut self,
+        channel: &mut Channel,
+        ask: GradientQuestion,
+    ) -> Result<Option<MadeAhead>, ServeError> {
+        if !self.rounds.goes_on(ask.iteration) {
+            return Ok(None);
+        }
+        let iteration = ask.iteration + 1;
+        let batch = super::next_batch(ask.batch);
+        let mut ready = VecDeque::new();
+        let blocks = self.blocks(batch).into_iter().take(AHEAD_BLOCKS);
+        for (number, block) in blocks.enumerate() {
+            let numbers = TreeNumbers::gradient(iteration, number, false);
+            ready.push_back(self.prepare(channel, block, numbers)?);
+        }
+        Ok(Some((batch, ready)))
+    }
 }
 
 impl ProviderEngine for ResidentProvider {
-    /// Steps R1 to R6 for one batch; then R1 and R2 for the first blocks of the next.
+    /// Steps R1 to R4 for one batch; R1 and R2 for the first blocks of the next, while choices are under
+    /// way; R6.
     fn gradient(&mut self, channel: &mut Channel, ask: GradientQuestion) -> Result<(), ServeError> {
         let share = ask.batch.share(self.rows.count());
         let shape = self.shape_for(ask.row_bits, share.len())?;
         let blocks = self.blocks(ask.batch);
         let answered = self.answer_blocks(channel, &shape, ask, &blocks)?;
+        let next = self.prepare_next(channel, ask)?;
         let table = self.tables.of(ask.class, shape.resolution);
         let mut sum = ProviderSum::new(&shape);
         for (block, answered) in blocks.into_iter().zip(answered) {
@@ -228,21 +253,7 @@ impl ProviderEngine for ResidentProvider {
             .stream(&purpose, ask.iteration.into(), sum.width())
             .map_err(ServeError::defect)?;
         channel.send(tag::SUM, &sum.close(&shape, &masks))?;
-        if self.rounds.goes_on(ask.iteration) {
-            let iteration = ask.iteration + 1;
-            let batch = super::next_batch(ask.batch);
-            let mut ready = VecDeque::new();
-            for (number, block) in self
-                .blocks(batch)
-                .into_iter()
-                .take(AHEAD_BLOCKS)
-                .enumerate()
-            {
-                let numbers = TreeNumbers::gradient(iteration, number, false);
-                ready.push_back(self.prepare(channel, block, numbers)?);
-            }
-            self.ready = Some((batch, ready));
-        }
+        self.ready = next;
         Ok(())
     }
 
@@ -254,7 +265,6 @@ impl ProviderEngine for ResidentProvider {
         ask: Evaluation,
         positive: u32,
     ) -> Result<(), ServeError> {
-        self.ready = None;
         if self.numeric {
             return self.add_errors(channel, ask);
         }

@@ -45,31 +45,27 @@ pub(super) fn write(
     let index = shape.index()?;
     let mut writer = BitWriter::with_capacity(shape.symbol_bytes(batch.count()));
     let mut entries = Zeroizing::new(Vec::with_capacity(1 << k));
+    let mut symbols: Zeroizing<Vec<u16>> = Zeroizing::new(vec![0; 1 << k]);
     keys.wide_pads(index, corrections, b, |row, pads| {
         table.places(batch.label(row), masks[row], &mut entries);
         let (coin, hide) = (u64::from(secrets.coins[row]), secrets.hides[row]);
-        let symbol = |(entry, pad): (&u64, &u16)| ((entry + coin) >> 32) as u16 ^ hide ^ pad;
-        let symbols = entries.iter().zip(pads).map(symbol);
-        if b == 1 {
-            write_single_bits(symbols, &mut writer);
-        } else {
-            symbols.for_each(|symbol| writer.push(u64::from(symbol), b));
+        let sources = entries.iter().zip(pads);
+        for (symbol, (entry, pad)) in symbols.iter_mut().zip(sources) {
+            *symbol = ((entry + coin) >> 32) as u16 ^ hide ^ pad;
+        }
+        match b {
+            1 => writer.extend(symbols.as_chunks().0.iter().map(byte_of_bits), 8),
+            _ => writer.extend(symbols.iter().map(|symbol| u32::from(*symbol)), b),
         }
     })?;
     Ok(writer.finish())
 }
 
-/// Symbols of one bit, sixteen at a time: a table has at least that many.
-fn write_single_bits(symbols: impl Iterator<Item = u16>, writer: &mut BitWriter) {
-    let (mut word, mut filled) = (0u64, 0);
-    for symbol in symbols {
-        word |= u64::from(symbol & 1) << filled;
-        filled += 1;
-        if filled == 16 {
-            writer.push(word, 16);
-            (word, filled) = (0, 0);
-        }
-    }
+/// Eight symbols of one bit, the first lowest: a table has at least sixteen.
+fn byte_of_bits(symbols: &[u16; 8]) -> u32 {
+    let bytes = symbols.map(|symbol| symbol as u8 & 1);
+    // The product moves the bit of byte n to bit n of the highest byte.
+    (u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
 }
 
 /// U's side of R4: the symbol at the chosen place of every row, of which U has the pad, still hidden by

@@ -4,10 +4,10 @@ use super::provider::ProviderSession;
 use super::provider::ProviderSum;
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers};
-use super::training_field;
 use super::user::{UserSession, UserSum, whole_sums};
+use super::{COUNT_FIELD_BITS, training_field};
 use heda_crypto::random::Randomness;
-use heda_crypto::transfer::{ChooserSetup, SenderSetup};
+use heda_crypto::transfer::{ChooserSetup, FieldBits, SenderSetup};
 use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
 use heda_learn::resident::{
@@ -103,6 +103,30 @@ fn pair_with(
         row_bits: 12,
         ..Shape::new(encoding, resolution, hidden, field)
     };
+    pair_of(shape, encoding, grid, payload, seed)
+}
+
+/// Both roles as they are for held-out rows: two tables a row, in one transfer each.
+pub(super) fn counting_pair(resolution: Resolution, rows: usize, seed: u64) -> Pair {
+    let (grid, encoding) = (grid(rows, seed), encoding());
+    let payload = plain_payload(&encoding, &grid.0);
+    let field = FieldBits::new(COUNT_FIELD_BITS).unwrap();
+    let shape = Shape {
+        row_bits: 12,
+        tables: 2,
+        ..Shape::new(&encoding, resolution, (0..6).collect(), field)
+    };
+    pair_of(shape, &encoding, grid, payload, seed)
+}
+
+fn pair_of(
+    shape: Shape,
+    encoding: &Encoding,
+    grid: (Vec<i32>, Vec<u32>),
+    payload: Vec<i32>,
+    seed: u64,
+) -> Pair {
+    let field = shape.field;
     let mut user_rng = Randomness::seeded(seed).fork("user", 0).unwrap();
     let mut rng = Randomness::seeded(seed).fork("provider", 0).unwrap();
     let (chooser, first) = ChooserSetup::start(field, b"test", &mut user_rng);

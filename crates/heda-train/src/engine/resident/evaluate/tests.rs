@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::resident::shape::TreeNumbers;
-use crate::engine::resident::tests::pair;
+use crate::engine::resident::tests::counting_pair;
 use crate::histogram::{EDGES, PRIVATE_EDGES};
 use heda_crypto::random::Randomness;
 use heda_learn::resident::Resolution;
@@ -10,8 +10,7 @@ use heda_learn::resident::Resolution;
 /// The counts of one row, read honestly or at an entry of one's own choice.
 fn counted(edges: &'static [f64], label: u32, own: Option<u16>) -> Vec<u64> {
     let resolution = Resolution::new(10, 4, 8, 4, 4).unwrap();
-    let mut pair = pair(resolution, (0..6).collect(), 1, 3);
-    pair.shape.tables = 2;
+    let mut pair = counting_pair(resolution, 1, 3);
     pair.shape.edges = edges;
     pair.shape.row_bits = 32;
     let shape = pair.shape.clone();
