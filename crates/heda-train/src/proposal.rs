@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Version of everything that data user and provider say to each other, from the greeting of a
-/// connection on. Both sides must have the same.
+/// connection on. Both sides must have the same. It counts what is released: two states of the sources between
+/// releases may have the same and not understand each other.
 pub const PROTOCOL_VERSION: u32 = 2;
 
 /// More classes, batches or iterations than these are not trained.

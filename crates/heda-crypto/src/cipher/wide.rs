@@ -61,12 +61,13 @@ fn broadcast(word: u128) -> __m512i {
 /// Keys of all steps of four ciphers a vector (FIPS 197, section 5.2). The last word of a key is
 /// turned and put into every column; the last step of AES then substitutes its bytes, for moving equal columns changes
 /// nothing, and adds the constant of the step.
+/// They are written where they are wiped later: what is returned would leave a copy behind.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,vaes")]
-fn expand<const N: usize>(keys: [__m512i; N]) -> [[__m512i; N]; ROUND_KEYS] {
+fn expand<const N: usize>(keys: [__m512i; N], rounds: &mut [[__m512i; N]; ROUND_KEYS]) {
     const CONSTANTS: [i32; ROUND_KEYS - 1] = [1, 2, 4, 8, 16, 32, 64, 128, 0x1b, 0x36];
     let turn = _mm512_set1_epi32(0x0c0f_0e0d);
-    let mut rounds = [keys; ROUND_KEYS];
+    rounds[0] = keys;
     for (step, constant) in CONSTANTS.into_iter().enumerate() {
         let constant = _mm512_set1_epi32(constant);
         let mut next = rounds[step];
@@ -79,7 +80,6 @@ fn expand<const N: usize>(keys: [__m512i; N]) -> [[__m512i; N]; ROUND_KEYS] {
         }
         rounds[step + 1] = next;
     }
-    rounds
 }
 
 /// Encrypts vectors under the keys of every step, one vector of keys a step.
@@ -160,17 +160,19 @@ impl Schedules {
 fn schedules(keys: &[u128]) -> Zeroizing<Vec<RoundKeys>> {
     let mut schedules = Zeroizing::new(vec![[0; ROUND_KEYS]; keys.len()]);
     let mut words = Zeroizing::new([0; LANES]);
+    let zero = [[_mm512_setzero_si512()]; ROUND_KEYS];
+    let mut rounds = zero;
     for (keys, schedules) in keys.chunks(LANES).zip(schedules.chunks_mut(LANES)) {
         words[..keys.len()].copy_from_slice(keys);
-        let mut rounds = expand([load(&words)]);
+        expand([load(&words)], &mut rounds);
         for (step, [vector]) in rounds.iter().enumerate() {
             store(*vector, &mut words);
             for (schedule, word) in schedules.iter_mut().zip(words.iter()) {
                 schedule[step] = *word;
             }
         }
-        forget(&mut rounds, [[_mm512_setzero_si512()]; ROUND_KEYS]);
     }
+    forget(&mut rounds, zero);
     schedules
 }
 
@@ -244,7 +246,10 @@ fn add_up<const ADDITION: u8>(
             }
         }
         let rows = [&mut sums.all].into_iter().chain(&mut sums.bits);
-        for (row, sum) in rows.zip([sum].iter().chain(&bits)).take(levels + 3) {
+        for (row, sum) in rows
+            .zip(std::slice::from_ref(&sum).iter().chain(&bits))
+            .take(levels + 3)
+        {
             let (row, _) = row.as_chunks_mut::<LANES>();
             for (words, vector) in row[first..].iter_mut().zip(sum) {
                 store(*vector, words);
@@ -276,11 +281,12 @@ fn hash_under(keys: &[u128], each: usize, inputs: &[u128], hashed: &mut [u128]) 
     let zero = [[_mm512_setzero_si512(); KEYS / LANES]; ROUND_KEYS];
     let mut rounds = zero;
     let mut schedules = [[[0; LANES]; KEYS / LANES]; ROUND_KEYS];
+    let mut own = [_mm512_setzero_si512(); ROUND_KEYS];
     let inputs = inputs.chunks(each * KEYS);
     let parts = inputs.zip(hashed.chunks_mut(each * KEYS));
     for (keys, (inputs, hashed)) in keys.chunks(KEYS).zip(parts) {
         padded.as_flattened_mut()[..keys.len()].copy_from_slice(keys);
-        rounds = expand(padded.each_ref().map(|words| load(words)));
+        expand(padded.each_ref().map(|words| load(words)), &mut rounds);
         if each == 1 {
             hash_one_each(&rounds, inputs, hashed);
             continue;
@@ -292,11 +298,14 @@ fn hash_under(keys: &[u128], each: usize, inputs: &[u128], hashed: &mut [u128]) 
         }
         let parts = inputs.chunks(each).zip(hashed.chunks_mut(each));
         for (number, (inputs, hashed)) in parts.enumerate() {
-            let key = |step: usize| broadcast(schedules[step].as_flattened()[number]);
-            hash_alike(&from_fn(key), inputs, hashed);
+            for (key, schedule) in own.iter_mut().zip(&schedules) {
+                *key = broadcast(schedule.as_flattened()[number]);
+            }
+            hash_alike(&own, inputs, hashed);
         }
     }
     forget(&mut rounds, zero);
+    forget(&mut own, [_mm512_setzero_si512(); ROUND_KEYS]);
     wipe(padded.as_flattened_mut());
     wipe(schedules.as_flattened_mut().as_flattened_mut());
 }

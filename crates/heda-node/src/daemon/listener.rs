@@ -80,6 +80,7 @@ impl Gate {
         limits: ConnectionLimits,
         metrics: Arc<Metrics>,
     ) -> Self {
+        let running = Arc::clone(&metrics);
         Self {
             acceptor,
             trust,
@@ -92,7 +93,7 @@ impl Gate {
             metrics,
             peers: Counter::new(),
             lines: Throttle::new(STRANGER_LINES),
-            memory: GivesBack::start(),
+            memory: GivesBack::start(move || running.running() > 0),
         }
     }
 

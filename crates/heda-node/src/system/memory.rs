@@ -7,6 +7,8 @@
 //!
 //! While a job runs the opposite is wanted: each gradient takes and frees the same megabytes, and pages that
 //! went back to the system in between are handed out anew and cleared, which took a sixth of the time with many columns.
+//! So a daemon gives back when it has no session, and while it has one not more often than once a minute, however many
+//! strangers come and go.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +17,8 @@ use tokio::task::JoinHandle;
 
 /// How long what ended together is waited for.
 const PAUSE: Duration = Duration::from_secs(2);
+/// How long the end of what still runs is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Gives memory back some time after something has ended, until this is dropped.
 #[derive(Debug)]
@@ -24,14 +28,22 @@ pub(crate) struct GivesBack {
 }
 
 impl GivesBack {
-    /// Must be called within a runtime.
-    pub(crate) fn start() -> Self {
+    /// Must be called within a runtime; `busy` tells whether the memory is in use.
+    pub(crate) fn start(busy: impl Fn() -> bool + Send + 'static) -> Self {
+        Self::start_with(busy, give_back)
+    }
+
+    fn start_with(busy: impl Fn() -> bool + Send + 'static, give_back: fn()) -> Self {
         let ended = Arc::new(Notify::new());
         let heard = Arc::clone(&ended);
         let task = tokio::spawn(async move {
             loop {
                 heard.notified().await;
-                tokio::time::sleep(PAUSE).await;
+                let mut waited = Duration::ZERO;
+                while waited.is_zero() || busy() && waited < PATIENCE {
+                    tokio::time::sleep(PAUSE).await;
+                    waited += PAUSE;
+                }
                 // A walk over all arenas: not on a thread that others wait for.
                 let _ = tokio::task::spawn_blocking(give_back).await;
             }
@@ -109,6 +121,26 @@ pub fn keep_freed_memory() {}
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod tests {
     use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_and_goes_while_a_session_runs_frees_memory_once_a_minute() {
+        static WALKS: AtomicUsize = AtomicUsize::new(0);
+        static BUSY: AtomicBool = AtomicBool::new(true);
+        let walk = || {
+            WALKS.fetch_add(1, Relaxed);
+        };
+        let gives_back = GivesBack::start_with(|| BUSY.load(Relaxed), walk);
+        for _ in 0..190 {
+            gives_back.soon();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        assert_eq!(WALKS.load(Relaxed), 3);
+        BUSY.store(false, Relaxed);
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        assert!(WALKS.load(Relaxed) > 3);
+    }
 
     fn resident_kilobytes() -> u64 {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -140,6 +172,8 @@ mod tests {
     #[ignore = "measures its process; run by the test above"]
     async fn measured_alone() {
         assert!(std::env::var_os(ALONE).is_some(), "not in its own process");
+        // As a daemon of the program is.
+        keep_freed_memory();
         let pieces: Vec<Vec<u8>> = (0..16_384).map(|_| vec![1; 4096]).collect();
         let last = vec![1u8; 4096];
         let full = resident_kilobytes();
@@ -149,7 +183,7 @@ mod tests {
             full.saturating_sub(kept) < 16 << 10,
             "the test shows nothing: {full} {kept}"
         );
-        let gives_back = GivesBack::start();
+        let gives_back = GivesBack::start(|| false);
         gives_back.soon();
         for _ in 0..100 {
             tokio::time::sleep(Duration::from_millis(100)).await;

@@ -6,9 +6,9 @@
 //!
 //! 1. for every block: columns, question; then the symbols of the block before;
 //! 2. after the last question: requests for the first blocks of the next gradient;
-//! 3. for every block: choices;
+//! 3. for the first blocks: choices;
 //! 4. columns for the first blocks of the next gradient: they fill the line while choices travel;
-//! 5. for every block: payload; then the sum.
+//! 5. for every block: payload, and choices for a later one; then the sum.
 
 use super::shape::{Shape, TreeNumbers, blocks};
 use super::user::{UserAhead, UserAsked, UserChosen, UserSession, UserSum, whole_sums};
@@ -86,6 +86,10 @@ pub(in super::super) struct ResidentUser {
     /// Deviation of the noise in each count of held-out rows, if there is any.
     count_noise: Option<f64>,
 }
+
+/// Blocks whose choices are sent before the payload of the first is read. They fill a long line, and with at most 64 kB for each
+/// bit of a code they find room in the queues on the way to a provider, which does not read while it sends.
+const CHOICES_AHEAD: usize = 16;
 
 /// What all providers are asked in one iteration.
 struct Round<'a> {
@@ -207,13 +211,21 @@ impl Remote {
     fn gradient(&mut self, round: &Round<'_>) -> Result<Vec<u64>, RemoteError> {
         let shape = round.shape;
         let blocks = self.blocks(round.batch);
-        let chosen = self.ask_blocks(round, &blocks)?;
+        let (choices, chosen): (Vec<_>, Vec<_>) =
+            self.ask_blocks(round, &blocks)?.into_iter().unzip();
+        let mut choices = choices.into_iter();
+        for choices in choices.by_ref().take(CHOICES_AHEAD) {
+            self.channel.send(tag::CHOICES, &choices)?;
+        }
         self.receive_ahead(shape)?;
         // R6, R7
         let mut sum = UserSum::new(shape);
         for (block, chosen) in blocks.iter().zip(chosen) {
             let length = shape.payload_bytes(block.len());
             let payload = self.channel.receive(tag::PAYLOAD, length)?;
+            if let Some(choices) = choices.next() {
+                self.channel.send(tag::CHOICES, &choices)?;
+            }
             chosen.open(shape, &payload, &mut sum)?;
         }
         let owed = self.channel.receive(tag::SUM, shape.sum_bytes())?;
@@ -248,12 +260,12 @@ impl Remote {
         Ok(())
     }
 
-    /// R1 to R5 for every block.
+    /// R1 to R4 for every block, and its choices of R5.
     fn ask_blocks(
         &mut self,
         round: &Round<'_>,
         blocks: &[Range<usize>],
-    ) -> Result<Vec<UserChosen>, RemoteError> {
+    ) -> Result<Vec<(Vec<u8>, UserChosen)>, RemoteError> {
         let shape = round.shape;
         let made = self.pending.take();
         // What was made ahead for other rows is forgotten.
@@ -299,13 +311,7 @@ impl Remote {
         if let Some(last) = asked {
             choices.push(self.choose(shape, last)?);
         }
-        choices
-            .into_iter()
-            .map(|(message, chosen)| {
-                self.channel.send(tag::CHOICES, &message)?;
-                Ok(chosen)
-            })
-            .collect()
+        Ok(choices)
     }
 
     /// R4 and R5 for one block.
