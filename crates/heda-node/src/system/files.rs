@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Creates a file that only its owner can read. It must not be there yet.
 pub(crate) fn create_secret(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -15,13 +16,27 @@ pub(crate) fn create_public(path: &Path, content: &[u8]) -> io::Result<()> {
     create_with_mode(path, content, 0o644)
 }
 
+/// Creates a file that only its owner can read and that something else fills, by the name that it
+/// is given; what it filled must be on the disk when it returns. It must not be there yet.
+pub(crate) fn create_secret_filled(
+    path: &Path,
+    fill: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
+    through_neighbour(path, b"", 0o600, |temporary| {
+        fill(temporary)?;
+        put_new(temporary, path)
+    })
+}
+
 /// A file that was not there is whole or still not there, also after a crash.
 fn create_with_mode(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
-    // A link, unlike a new name, is never put over a file.
-    through_neighbour(path, content, mode, |temporary| {
-        std::fs::hard_link(temporary, path)?;
-        std::fs::remove_file(temporary)
-    })
+    through_neighbour(path, content, mode, |temporary| put_new(temporary, path))
+}
+
+/// A link, unlike a new name, is never put over a file.
+fn put_new(temporary: &Path, path: &Path) -> io::Result<()> {
+    std::fs::hard_link(temporary, path)?;
+    std::fs::remove_file(temporary)
 }
 
 /// Replaces a file at once: whoever reads it sees the old content or the new, also after a crash.
@@ -68,12 +83,18 @@ pub fn remove_partial(folder: &Path, names: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a file is what [`neighbour`] calls a part of `whole`.
+/// Whether a file is what [`neighbour`] calls a part of `whole`, or what SQLite puts beside it.
 fn is_partial_of(name: &str, whole: &str) -> bool {
+    let beside = ["-wal", "-shm", "-journal"];
+    let part = beside.iter().find_map(|suffix| name.strip_suffix(suffix));
+    let name = part.unwrap_or(name);
     let middle = name
         .strip_prefix(whole)
         .and_then(|rest| rest.strip_suffix(PARTIAL)?.strip_prefix('.'));
-    middle.is_some_and(|process| process.parse::<u32>().is_ok())
+    let numbers = middle.map(|middle| middle.split_once('-').unwrap_or((middle, "0")));
+    numbers.is_some_and(|(process, number)| {
+        process.parse::<u32>().is_ok() && number.parse::<u64>().is_ok()
+    })
 }
 
 /// A folder that one process uses at a time; free again when this is dropped, or the process dies.
@@ -92,12 +113,15 @@ impl FolderLock {
     }
 }
 
+/// A name beside a file that nobody else writes: neither another process nor a thread of ours.
 fn neighbour(path: &Path) -> io::Result<PathBuf> {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let name = path
         .file_name()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path names no file"))?;
     let mut name = name.to_os_string();
-    name.push(format!(".{}{PARTIAL}", std::process::id()));
+    let (process, number) = (std::process::id(), WRITTEN.fetch_add(1, Ordering::Relaxed));
+    name.push(format!(".{process}-{number}{PARTIAL}"));
     let temporary = path.with_file_name(name);
     // A crashed process with our number may have left one.
     match std::fs::remove_file(&temporary) {
@@ -166,14 +190,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let kept = [
             "model.json",
+            "model.json-wal",
             "model.json.partial",
             "model.json.x.partial",
+            "model.json.7-x.partial",
             "model.json.7.partial.txt",
             "other.json.7.partial",
         ];
         for name in kept
             .iter()
-            .chain(&["model.json.7.partial", "key.123.partial"])
+            .chain(&["model.json.7.partial", "key.1-2.partial-wal"])
         {
             std::fs::write(folder.path().join(name), b"").unwrap();
         }

@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// How long to wait for another process that writes.
-pub(super) const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+/// How long to wait for another process that writes. Tests put files of other modes under an open
+/// ledger, which looks like a lock: they wait less.
+pub(super) const LOCK_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 10 } else { 30 });
 
 /// Where a ledger and its anchor are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -219,22 +220,30 @@ fn follows(connection: &Connection, head: Head, known: Head) -> Result<(), Ledge
     }
 }
 
-/// Follows the whole chain, and finds in it what the anchor knows.
+/// Follows the whole chain, and finds in it what the anchor knew before.
 pub(super) fn check_history(
     connection: &Connection,
     anchored: Option<&Anchored>,
     place: &LedgerPlace,
 ) -> Result<(Epoch, Head), LedgerError> {
-    let epoch = chain::epoch(connection)?.ok_or(LedgerError::Lost(Loss::NoChain))?;
+    // All of it as of one moment: others may write meanwhile.
+    let moment = connection.unchecked_transaction()?;
+    let epoch = chain::epoch(&moment)?.ok_or(LedgerError::Lost(Loss::NoChain))?;
     if anchored.is_some_and(|anchored| anchored.epoch != epoch) {
         return Err(LedgerError::Lost(Loss::OtherEpoch));
     }
-    let head = chain::verify(connection)?;
+    let head = chain::verify(&moment)?;
     match anchored {
-        Some(anchored) => follows(connection, head, anchored.head)?,
+        Some(anchored) => follows(&moment, head, anchored.head)?,
         // A crash between the first entry and the anchor: nothing has left yet.
         None if head.number == 1 => {}
-        None => return Err(LedgerError::Lost(Loss::NoAnchor(place.anchor.clone()))),
+        None => {
+            drop(moment);
+            // Another process may have made the anchor and gone on since we looked for it.
+            let anchored = place.anchor().read()?;
+            let no_anchor = || LedgerError::Lost(Loss::NoAnchor(place.anchor.clone()));
+            return check_history(connection, Some(&anchored.ok_or_else(no_anchor)?), place);
+        }
     }
     Ok((epoch, head))
 }
@@ -257,9 +266,15 @@ fn check_upgrade(connection: &Connection) -> Result<(), LedgerError> {
 }
 
 /// Made by us first, so that nobody else can ever read it; SQLite gives the files beside it the
-/// same permissions.
+/// same permissions. It gets its name when its tables are there: processes that turn one file to
+/// write-ahead mode at once would lock each other out.
 fn create(path: &Path) -> Result<(), LedgerError> {
-    match files::create_secret(path, b"") {
+    let made = files::create_secret_filled(path, |new| {
+        let connection = connect(new).map_err(io::Error::other)?;
+        // What is in the log goes into the file, and the log away.
+        connection.close().map_err(|(_, e)| io::Error::other(e))
+    });
+    match made {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(file_error(path, e)),
         _ => Ok(()),
     }

@@ -161,11 +161,9 @@ impl Ledger {
         delta: Delta,
     ) -> Result<(Option<f64>, Vec<PrivateUser>), LedgerError> {
         let opened = self.opened()?;
-        let all = spent(&opened.connection, data_set, None)?;
-        Ok((
-            epsilon_of(all, delta),
-            users(&opened.connection, data_set, delta)?,
-        ))
+        let moment = opened.connection.unchecked_transaction()?;
+        let all = spent(&moment, data_set, None)?;
+        Ok((epsilon_of(all, delta), users(&moment, data_set, delta)?))
     }
 }
 
@@ -284,6 +282,8 @@ fn report(
         Some(cap) => cap.delta,
         None => Delta::new(REPORTED_DELTA).map_err(|e| LedgerError::Damaged(e.to_string()))?,
     };
+    // As of one moment: others may write meanwhile.
+    let connection = &connection.unchecked_transaction()?;
     let spent = spent(connection, data_set, None)?;
     let total = cap.map_or(Cost::ZERO, PrivateCap::total);
     let left = total.minus(spent).unwrap_or_default();

@@ -196,6 +196,8 @@ fn budget(
     data_set: &str,
     total: Option<Epsilon>,
 ) -> Result<BudgetReport, LedgerError> {
+    // As of one moment: others may write meanwhile.
+    let connection = &connection.unchecked_transaction()?;
     let total = total.map_or(0, Epsilon::billionths);
     let spent = spent_billionths(connection, data_set)?;
     let mut query = connection.prepare(
@@ -234,6 +236,8 @@ fn status(
     data_set: &str,
     now: Timestamp,
 ) -> Result<StatusReport, LedgerError> {
+    // As of one moment: others may write meanwhile.
+    let connection = &connection.unchecked_transaction()?;
     let day = latest(connection, now)?.day();
     let iterations_today = connection.query_row(
         "SELECT coalesce(sum(iterations), 0) FROM days WHERE day = ?1 AND data_set = ?2",

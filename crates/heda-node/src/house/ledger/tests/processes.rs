@@ -11,17 +11,6 @@ fn child_test() -> &'static str {
     name
 }
 
-/// Asks again while others hold the ledger: on a busy machine they may for longer than it waits.
-fn patiently<T>(ask: impl Fn() -> Result<T, LedgerError>) -> Result<T, LedgerError> {
-    for _ in 0..20 {
-        match ask() {
-            Err(LedgerError::Locked) => {}
-            done => return done,
-        }
-    }
-    Err(LedgerError::Locked)
-}
-
 /// The other half of the test below; does nothing unless that one starts it.
 #[test]
 fn child_process_that_buys() {
