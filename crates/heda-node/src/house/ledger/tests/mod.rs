@@ -14,7 +14,6 @@ use heda_dp::account::{Charge, ColumnCharge, Mechanism};
 use heda_dp::epsilon::Epsilon;
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 fn epsilon(text: &str) -> Epsilon {
@@ -138,17 +137,6 @@ fn spent(ledger: &Ledger) -> u64 {
     ledger.spent_billionths("ward").unwrap()
 }
 
-/// Asks again while others hold the ledger: on a busy machine they may for longer than it waits.
-fn patiently<T>(ask: impl Fn() -> Result<T, LedgerError>) -> Result<T, LedgerError> {
-    for _ in 0..20 {
-        match ask() {
-            Err(LedgerError::Locked) => {}
-            done => return done,
-        }
-    }
-    Err(LedgerError::Locked)
-}
-
 #[test]
 fn a_release_is_paid_once_stored_and_served_again() {
     let bench = Bench::new();
@@ -207,83 +195,6 @@ fn the_budget_is_exact_to_the_last_billionth() {
     // Another data set has its own budget.
     let other = ledger.buy(&key("d"), "other", charge("0.3", 1), epsilon("0.3"));
     assert!(other.is_ok());
-}
-
-#[test]
-fn many_threads_with_their_own_connections_cannot_overspend() {
-    let bench = Bench::new();
-    bench.ledger();
-    let won: usize = std::thread::scope(|scope| {
-        let tries: Vec<_> = (0..8)
-            .map(|thread| {
-                let bench = &bench;
-                scope.spawn(move || {
-                    let ledger = patiently(|| bench.open()).unwrap();
-                    let attempt = |i: usize| {
-                        let key = key(&format!("{thread}-{i}"));
-                        patiently(|| ledger.open_job(&key, &terms("same"))).unwrap();
-                        let buy = || ledger.buy(&key, "ward", charge("0.1", 1), epsilon("1.05"));
-                        match patiently(buy) {
-                            Err(LedgerError::Locked) => panic!("the ledger stays locked"),
-                            bought => bought.is_ok(),
-                        }
-                    };
-                    (0..6).filter(|i| attempt(*i)).count()
-                })
-            })
-            .collect();
-        tries.into_iter().map(|t| t.join().unwrap()).sum()
-    });
-    assert_eq!(won, 10);
-    assert_eq!(spent(&bench.ledger()), 1_000_000_000);
-}
-
-/// Chain and tables are compared as of one moment, whatever is written meanwhile.
-#[test]
-fn a_ledger_is_found_whole_while_others_write() {
-    let bench = Bench::new();
-    let writer = bench.with_job("a");
-    let written = AtomicU64::new(0);
-    let done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(Ordering::Relaxed) {
-                let limits = (u64::MAX, u64::MAX);
-                count_one(&writer, Counted::Iteration, &key("a"), limits).unwrap();
-                written.fetch_add(1, Ordering::Relaxed);
-            }
-        });
-        let reports = (0..50).map(|_| {
-            bench.open()?;
-            LedgerReader::open(&bench.place())?.status("ward", START)
-        });
-        let reports: Result<Vec<_>, LedgerError> = reports.collect();
-        done.store(true, Ordering::Relaxed);
-        for report in reports.unwrap() {
-            assert_eq!(report.iterations_today, report.jobs[0].iterations);
-        }
-    });
-    assert!(written.into_inner() > 10, "nothing was written meanwhile");
-}
-
-/// Who comes while the first entry is there and the anchor is not yet must not call it lost.
-#[test]
-fn many_may_begin_a_ledger_at_once() {
-    for round in 0..10 {
-        let bench = Bench::new();
-        std::thread::scope(|scope| {
-            for thread in 0..4 {
-                let bench = &bench;
-                scope.spawn(move || {
-                    let ledger = patiently(|| bench.open()).unwrap();
-                    let key = key(&format!("{thread}"));
-                    patiently(|| ledger.open_job(&key, &terms("same"))).unwrap();
-                });
-            }
-        });
-        let report = bench.ledger().status("ward").unwrap();
-        assert_eq!(report.jobs.len(), 4, "round {round}");
-    }
 }
 
 #[test]
