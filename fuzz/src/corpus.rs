@@ -1,8 +1,7 @@
 //! Inputs that are kept in files: `corpus/TARGET/`.
 //!
 //! A file is a valid encoding, which must be accepted for as long as its format is. A file whose
-//! name begins with `regression` once made a decoder fail; its content is hexadecimal, as the
-//! driver printed it.
+//! name begins with `regression` once made a decoder fail; its content is hexadecimal.
 
 use std::path::{Path, PathBuf};
 

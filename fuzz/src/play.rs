@@ -3,17 +3,17 @@
 use ed25519_dalek::SigningKey;
 use heda_blocks::channel::{Channel, Recorded, Wire, WireError};
 use heda_crypto::random::Randomness;
+use heda_job::description::{Protected, Ranking, RawJob, Training};
+use heda_job::engine::Engine;
+use heda_job::error::{JobError, ServeError};
+use heda_job::job::{self, JobSpec, Link, Outcome, Provider, Quiet, Served};
+use heda_job::local::{self, LocalProvider, Parts};
+use heda_job::proposal::{JobId, Spending};
 use heda_learn::data::Dataset;
-use heda_learn::loss::LossKind;
 use heda_learn::optimise::Settings;
 use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::score::Method;
-use heda_train::engine::Engine;
-use heda_train::error::{JobError, ServeError};
-use heda_train::job::{self, Choice, JobSpec, Link, Outcome, Provider, Quiet, Served};
-use heda_train::local::{self, LocalProvider, Parts};
-use heda_train::proposal::{JobId, Ranking, Spending};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ impl Play {
 
     /// The same with the ranking of the first provider.
     pub fn record_chosen(engine: Engine) -> Self {
-        let (method, chooser) = (Method::KruskalWallis, 0);
-        Self::record_ranked(engine, Ranking::Chosen { method, chooser })
+        let method = Method::KruskalWallis;
+        Self::record_ranked(engine, Ranking::Chosen { method })
     }
 
     fn record_ranked(engine: Engine, ranking: Ranking) -> Self {
@@ -70,15 +70,18 @@ impl Play {
         let data = [30, 40].map(|rows| rows_of(&schema, rows));
         let parts = Parts::new(data.into(), &randomness).expect("seeded");
         let mut play = Self {
-            spec: spec(engine, ranking, &schema),
+            spec: JobSpec {
+                chooser: matches!(ranking, Ranking::Chosen { .. }).then_some(0),
+                ..spec(engine, ranking, &schema)
+            },
             schema,
             parts,
             randomness,
             to_provider: Vec::new(),
             to_user: Vec::new(),
         };
-        let (houses, randomness) = (play.houses(), &play.randomness);
-        let run = local::run(&play.spec, &houses, randomness, &mut Quiet, None, true);
+        let (guards, randomness) = (play.guards(), &play.randomness);
+        let run = local::run(&play.spec, &guards, randomness, &mut Quiet, None, true);
         let run = run.expect("the job of the recording");
         play.to_provider = messages(&run.reports[0].view);
         let views = run
@@ -90,9 +93,9 @@ impl Play {
         play
     }
 
-    fn houses(&self) -> Vec<LocalProvider> {
+    fn guards(&self) -> Vec<LocalProvider> {
         let limit = "1000".parse().expect("a decimal");
-        self.parts.houses(&self.schema, limit)
+        self.parts.guards(&self.schema, limit)
     }
 
     fn identity(&self, name: &str) -> SigningKey {
@@ -106,11 +109,11 @@ impl Play {
 
     /// The first provider, with these messages of the data user.
     pub fn serve(&self, messages: Vec<Message>) -> Result<Served, ServeError> {
-        let houses = self.houses();
-        let LocalProvider { name, house } = &houses[0];
+        let guards = self.guards();
+        let LocalProvider { name, guard } = &guards[0];
         let identity = self.identity(name);
         let provider = Provider {
-            house: house.as_ref(),
+            guard: guard.as_ref(),
             identity: &identity,
             randomness: self.randomness.party(name),
         };
@@ -119,7 +122,7 @@ impl Play {
 
     /// The data user, with these messages of the providers.
     pub fn train(&self, scripts: Vec<Vec<Message>>) -> Result<Outcome, JobError> {
-        let links = self.houses().into_iter().zip(scripts);
+        let links = self.guards().into_iter().zip(scripts);
         let links = links.map(|(LocalProvider { name, .. }, messages)| Link {
             identity: self.identity(&name).verifying_key(),
             channel: scripted(messages),
@@ -139,27 +142,23 @@ fn rows_of(schema: &Schema, rows: usize) -> Dataset {
 }
 
 fn spec(engine: Engine, ranking: Ranking, schema: &Arc<Schema>) -> JobSpec {
-    JobSpec {
-        job: JobId([1; 16]),
-        dataset: "rows".into(),
-        schema: Arc::clone(schema),
-        positives: vec![1],
-        engine,
-        loss: LossKind::Logistic,
-        resolution: Resolution::default(),
-        settings: Settings {
-            max_iterations: 1,
-            ..Settings::lbfgs()
+    let raw = RawJob {
+        training: Training {
+            settings: Settings {
+                max_iterations: 1,
+                ..Settings::lbfgs()
+            },
+            resolution: Resolution::default(),
+            ..Training::usual(schema)
         },
-        holdout_permille: 200,
-        ranking,
-        choice: Choice::Best(1),
+        engine,
+        ranking: Some(ranking),
+        protected: Protected::Best(1),
         spending: Some(Spending::Total("2".parse().expect("a decimal"))),
-        privacy: None,
-        key_bits: 2048,
-        class_weight: None,
-        path: None,
-    }
+        ..RawJob::new("rows", schema)
+    };
+    let job = raw.try_into().expect("a job without contradictions");
+    JobSpec::new(JobId([1; 16]), job, Arc::clone(schema))
 }
 
 fn messages(view: &[Recorded]) -> Vec<Message> {

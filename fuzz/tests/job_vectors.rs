@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 use heda_fuzz::play::{Message, Play};
-use heda_train::engine::Engine;
+use heda_job::engine::Engine;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;
@@ -86,7 +86,7 @@ const PROPOSALS: [(&str, &str); 6] = [
     ("\"index_bits\":", "\"index_bits\":9"),
     ("\"positives\":[1]", "\"positives\":[1,1]"),
     ("\"schema\":\"", "\"schema\":\"00"),
-    ("\"job\":\"", "\"job\":\"g"),
+    ("\"id\":\"", "\"id\":\"g"),
 ];
 
 fn hex(bytes: &[u8]) -> String {
@@ -154,10 +154,11 @@ type Step = (&'static str, Party, &'static [u8]);
 
 /// The job up to its training, from `docs/protocols.md`: this one is ranked by all, standardises and
 /// publishes.
-const BEGIN: [Step; 9] = [
+const BEGIN: [Step; 10] = [
     ("J1 proposal", Party::Provider, &[0x01]),
     ("J2 acceptance", Party::DataUser, &[0x02]),
     ("J3 announcements", Party::Provider, &[0x03]),
+    ("J3a agreement", Party::Provider, &[0x0a]),
     ("J4 scores", Party::DataUser, &[0x04]),
     ("J5 split", Party::Provider, &[0x05]),
     ("J5a question", Party::Provider, &[0x06]),

@@ -24,6 +24,8 @@ class Known:
     target_bounds: tuple[float, float] | None
     #: Whether the label is a number.
     number: bool
+    #: Whether a guarantee is to hold, so that nothing may be read from the rows.
+    private: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,9 +50,9 @@ def encode(X: Any, y: Any, known: Known, who: str) -> Encoded:
         return _encode_number(found, y, known, who)
     classes, codes = _target.classes_of(y, found.rows, who)
     if known.schema is not None:
-        checked, names, texts = _by_schema(known.schema, found, classes)
+        checked, names, texts = _by_schema(known, found, classes)
     else:
-        checked, names, texts = _by_looking(found, classes, known.bounds, getattr(y, "name", None))
+        checked, names, texts = _by_looking(found, classes, known, getattr(y, "name", None))
     columns = fill(found.columns, names)
     columns.add_codes(checked.label, codes, texts)
     return _encoded(columns, checked, found, classes)
@@ -61,7 +63,7 @@ def _encode_number(found: Table, y: Any, known: Known, who: str) -> Encoded:
     if found.rows == 1:
         raise InputError("1 sample is too few to train on (n_samples=1)")
     if known.schema is not None:
-        given, names = _matching(known.schema, found)
+        given, names = _matching(known, found)
         checked = given._inner
         if checked.classes:
             raise InputError(f"the label of the schema has classes, {who} learns a number")
@@ -87,15 +89,34 @@ def _encoded(
 
 
 def _by_looking(
-    found: Table, classes: NDArray[Any], bounds: Any, label: object
+    found: Table, classes: NDArray[Any], known: Known, label: object
 ) -> tuple[_heda.Schema, list[str], list[str]]:
     """Return the schema of a table as it is, the names of its columns and of the classes."""
     names = usable_names([str(name) for name in found.names], "x")
     texts = usable_names([str(value) for value in classes], "class ")
-    checked, seen = schema_of(found, names, Label(_title(label, names), classes=texts), bounds)
+    named = Label(_title(label, names), classes=texts)
+    checked, seen = schema_of(found, names, named, known.bounds)
+    if seen and known.private:
+        raise InputError(_PRIVATE_BOUNDS)
     if seen:
         _warn_of_bounds("bounds=", 5)
     return checked, names, texts
+
+
+#: The lowest and the highest value of a column are the values of two rows: a model that holds them
+#: shows those rows, whatever noise its coefficients carry.
+_PRIVATE_BOUNDS = (
+    "privacy= guarantees nothing where bounds are read from the rows: pass publicly known ones by "
+    "bounds=(lowest, highest), one pair a column or a mapping, or a schema=, in which numbers can "
+    "have `typical` values as well; the means and deviations that a schema does not state are bought "
+    "privately"
+)
+
+
+_UNCONFIRMED = (
+    "privacy= guarantees nothing where a schema was read from the rows: {} of its lines are still "
+    "marked CONFIRM; replace them by what is publicly known, by Schema.edited(bounds=…, confirm=True)"
+)
 
 
 def _title(label: object, names: list[str]) -> str:
@@ -116,10 +137,10 @@ def _warn_of_bounds(remedy: str, level: int) -> None:
 
 
 def _by_schema(
-    schema: Schema | str | PathLike[str], found: Table, classes: NDArray[Any]
+    known: Known, found: Table, classes: NDArray[Any]
 ) -> tuple[_heda.Schema, list[str], list[str]]:
     """Return a schema with the names under which it knows columns and classes."""
-    given, names = _matching(schema, found)
+    given, names = _matching(known, found)
     texts = [str(value) for value in classes]
     if given.classes != texts:
         raise InputError(
@@ -129,9 +150,12 @@ def _by_schema(
     return given._inner, names, texts
 
 
-def _matching(schema: Schema | str | PathLike[str], found: Table) -> tuple[Schema, list[str]]:
+def _matching(known: Known, found: Table) -> tuple[Schema, list[str]]:
     """Return a schema with the names under which it knows the columns."""
-    given = schema if isinstance(schema, Schema) else Schema.load(schema)
+    assert known.schema is not None
+    given = known.schema if isinstance(known.schema, Schema) else Schema.load(known.schema)
+    if known.private and given.unconfirmed:
+        raise InputError(_UNCONFIRMED.format(given.unconfirmed))
     expected = given.columns
     if not found.named and len(expected) != len(found.columns):
         raise InputError(f"X has {len(found.columns)} features, the schema has {len(expected)}")

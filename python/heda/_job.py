@@ -40,14 +40,15 @@ class Job:
     def from_toml(
         cls, path: str | PathLike[str], *, answers: str | PathLike[str] | None = None
     ) -> Job:
-        """Read and check a job file.
+        """Read and check a job file, also as ``heda invite`` wrote it.
 
         Parameters
         ----------
         path : path
             The file.
         answers : path, optional
-            A folder with the answers of providers to an invitation.
+            A folder with the answers of providers to an invitation; ``answers`` beside the file if
+            not given. While nobody has answered, ``providers`` is 0 and the job can be planned.
         """
         return cls(path, answers)
 

@@ -37,8 +37,8 @@ class Privacy:
     delta : float, optional
         The chance with which the promise may fail; chosen by the number of rows if not given.
     rows : int, optional
-        About how many training rows all providers have together. It sets the length of steps, never
-        the guarantee; a simulation counts its rows, a job on the network needs it.
+        About how many training rows all providers have together. It sets number and length of steps,
+        never the guarantee; a simulation counts its rows, a job on the network needs it.
 
     Examples
     --------
@@ -98,7 +98,8 @@ class _Linear(_params.Parameters):
             Among how many providers the rows are divided; fewer if each would have fewer than ten.
         bounds : (lowest, highest), array of shape (n_features, 2), or mapping, optional
             Publicly known bounds. Without them they are read from the rows, with a warning: in a
-            job between organisations they would be private.
+            job between organisations they would be private. With ``privacy`` they, or ``schema``,
+            are needed.
         target_bounds : (lowest, highest), optional
             Publicly known bounds of the number that a regression learns; like ``bounds``.
         schema : Schema or path, optional
@@ -117,7 +118,8 @@ class _Linear(_params.Parameters):
             return self._fit_job(X, y, out, resume, unconfirmed, patience)
         if target_bounds is not None and not self._is_number:
             raise InputError("target_bounds are for numbers; a class has none")
-        known = Known(schema, bounds, target_bounds, self._is_number)
+        private = self.privacy is not None
+        known = Known(schema, bounds, target_bounds, self._is_number, private)
         encoded = encode(X, y, known, type(self).__name__)
         if encoded.table.rows == 1:
             raise InputError("1 sample is too few to train on (n_samples=1)")
@@ -245,7 +247,6 @@ class _Linear(_params.Parameters):
             keys["privacy"] = promise | (
                 {"delta": self.privacy.delta} if self.privacy.delta else {}
             )
-            del keys["held_out"]
         return {key: value for key, value in keys.items() if value is not None}
 
     def _named_weights(self) -> object:

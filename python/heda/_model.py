@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from os import PathLike, fspath
 from typing import Any
 
@@ -62,6 +63,17 @@ class Model:
     def classes(self) -> list[str]:
         """Names of the classes; none if a number is predicted."""
         return self._inner.classes
+
+    @property
+    def guarantee(self) -> dict[str, Any] | None:
+        """The guarantee of a private model; ``None`` without one.
+
+        It has ``epsilon``, ``delta``, ``unit``, ``charged`` and ``spent_on``.
+        """
+        found: dict[str, Any] | None = json.loads(self._inner.to_json())["provenance"].get(
+            "privacy"
+        )
+        return found
 
     @property
     def is_number(self) -> bool:

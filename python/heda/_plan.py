@@ -8,7 +8,9 @@ from os import PathLike, fspath
 from typing import Any
 
 from heda import _heda, _html
+from heda._errors import InputError
 from heda._job import Job
+from heda._linear import Privacy
 from heda._schema import Schema
 
 
@@ -39,10 +41,11 @@ class Plan:
 def plan(
     what: Job | Schema | str | PathLike[str],
     *,
-    rows: int,
+    rows: int | None = None,
     providers: int = 3,
     encrypt: int | None = None,
     iterations: int = 30,
+    privacy: Privacy | None = None,
 ) -> Plan:
     """Tell time, memory and traffic of a job before it runs, as ``heda plan`` does.
 
@@ -53,14 +56,16 @@ def plan(
     ----------
     what : Job, Schema or path of a schema
         What is planned. A job says everything but the rows itself.
-    rows : int
-        Rows of all providers together.
+    rows : int, optional
+        Rows of all providers together; a private job states them.
     providers : int
-        How many providers.
+        How many providers; of a job, while nobody has answered.
     encrypt : int, optional
         How many features are encrypted; all if not given.
     iterations : int
         Gradients.
+    privacy : Privacy, optional
+        Plan a private job of the schema; its promise decides how many gradients there are.
 
     Examples
     --------
@@ -81,8 +86,12 @@ def plan(
     4
     """
     if isinstance(what, Job):
-        told, words = _heda.plan_job(fspath(what.path), rows)
+        answers = None if what.answers is None else fspath(what.answers)
+        told, words = _heda.plan_job(fspath(what.path), answers, rows, providers)
         return Plan(json.loads(told), words)
+    if rows is None:
+        raise InputError("a schema does not say how many rows there are; pass rows=")
     schema = what if isinstance(what, Schema) else Schema.load(what)
-    told, words = _heda.plan_schema(schema._inner, rows, providers, encrypt, iterations)
+    private = None if privacy is None else (float(privacy.epsilon), privacy.delta)
+    told, words = _heda.plan_schema(schema._inner, rows, providers, encrypt, iterations, private)
     return Plan(json.loads(told), words)

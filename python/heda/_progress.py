@@ -16,8 +16,9 @@ _log = logging.getLogger("heda.job")
 _PHASES = {
     "agree": "agreeing on the job",
     "score": "scoring features",
-    "publish": "publishing the low part",
-    "encrypt": "encrypting the high part",
+    "scale": "finding where the columns lie",
+    "publish": "publishing columns with noise",
+    "encrypt": "preparing the encrypted columns",
     "train": "training",
     "evaluate": "evaluating on held-out rows",
 }

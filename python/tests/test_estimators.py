@@ -5,6 +5,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
@@ -125,13 +126,73 @@ def test_a_private_model_keeps_its_promise_in_the_report(blobs: Blobs) -> None:
     X, y = blobs
     X, y = np.tile(X, (10, 1)), np.tile(y, 10)
     private = heda.LogisticRegression(privacy=heda.Privacy(epsilon=2)).fit(X, y, bounds=(-9, 9))
-    promise = private.report_.summary["private"]
+    promise = private.report_.summary["privacy"]
     assert promise["epsilon"] == 2
     assert 0 < promise["delta"] <= 1e-5
+    assert promise["unit"] == "row"
+    assert 0 < promise["charged"] <= 2
+    # The model says it too, wherever it goes.
+    kept = pickle.loads(pickle.dumps(private.model_)).guarantee
+    for key in ("epsilon", "delta", "unit", "charged"):
+        assert kept[key] == promise[key]
+    onnx = private.model_.to_onnx()
+    assert b'"epsilon":2.0' in onnx
+    assert b'"charged":' in onnx
+    exact = heda.LogisticRegression(max_iter=2).fit(X, y, bounds=(-9, 9))
+    assert exact.model_.guarantee is None
     assert private.score(X, y) > 0.8
     too_much = heda.Privacy(epsilon=1, delta=0.1)
     with pytest.raises(heda.InputError, match="no protection"):
         heda.LogisticRegression(privacy=too_much).fit(X, y, bounds=(-9, 9))
+
+
+def test_a_promise_is_refused_where_bounds_would_be_read_from_rows(blobs: Blobs) -> None:
+    X, y = blobs
+    private = heda.LogisticRegression(privacy=heda.Privacy(epsilon=1))
+    for remedy in ("bounds=", "schema=", "typical"):
+        with pytest.raises(heda.InputError, match=remedy):
+            private.fit(X, y)
+    assert not hasattr(private, "model_")
+    named = pd.DataFrame(X, columns=list("abcd"))
+    with pytest.raises(heda.InputError, match="guarantees nothing"):
+        private.fit(named, y, bounds={"a": (-9, 9)})
+
+
+def test_a_promise_is_refused_with_a_schema_that_was_read_from_rows(blobs: Blobs) -> None:
+    X, y = blobs
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(label=y)
+    read = heda.Schema.infer(frame, "label")
+    private = heda.LogisticRegression(privacy=heda.Privacy(epsilon=2))
+    with pytest.raises(heda.InputError, match="marked CONFIRM"):
+        private.fit(frame[list("abcd")], y, schema=read)
+    assert not hasattr(private, "model_")
+    X, y = np.tile(X, (10, 1)), np.tile(y, 10)
+    public = read.edited(bounds=dict.fromkeys("abcd", (-9, 9)), confirm=True)
+    private.fit(pd.DataFrame(X, columns=list("abcd")), y, schema=public)
+    assert private.report_.summary["guarantee"]
+
+
+def test_what_was_counted_in_clear_says_that_nobody_would_see_it(blobs: Blobs) -> None:
+    X, y = blobs
+    X, y = np.tile(X, (10, 1)), np.tile(y, 10)
+    promise = heda.Privacy(epsilon=2)
+    for holdout in (0.0, 0.2):
+        private = heda.LogisticRegression(privacy=promise, holdout=holdout)
+        text = " ".join(private.fit(X, y, bounds=(-9, 9)).report_.text.split())
+        assert "epsilon 2" in text
+        assert ("in clear" in text) == ("nobody in a real job would see it" in text)
+
+
+def test_only_phases_that_happen_are_announced(
+    blobs: Blobs, caplog: pytest.LogCaptureFixture
+) -> None:
+    X, y = blobs
+    with caplog.at_level("INFO", "heda.job"):
+        heda.LogisticRegression(max_iter=2).fit(X, y, bounds=(-9, 9))
+    told = caplog.messages
+    assert "phase train" in told
+    assert "phase publish" not in told
+    assert "phase evaluate" not in told
 
 
 def test_rows_can_be_held_out_for_the_report(blobs: Blobs) -> None:

@@ -146,7 +146,7 @@ def test_providers_alone_are_enough(tmp_path: Path) -> None:
         estimator.fit(providers, out=tmp_path / "out")
         promise = heda.Privacy(epsilon=4, rows=400)
         private = heda.LogisticRegression(privacy=promise).fit(providers, out=tmp_path / "private")
-        assert private.report_.summary["private"]["epsilon"] == 4
+        assert private.report_.summary["privacy"]["epsilon"] == 4
         spent = network.providers[0].ledger.budget["private"]["epsilon_spent"]
         # The ledger counts at its own delta, which is smaller than the one of the job.
         assert 4 < spent < 8
@@ -318,6 +318,23 @@ def test_a_plan_says_what_a_job_will_take(network: Network) -> None:
     assert 0 < low < by_schema.numbers["seconds"] < high
     assert "600 rows of 2 providers" in str(by_schema)
     assert "<table" in by_schema._repr_html_()
+    promise = heda.Privacy(epsilon=1)
+    private = heda.plan(network.schema, rows=600, providers=2, privacy=promise)
+    assert private.numbers["private"]["epsilon"] == 1
+    # As `heda invite` writes it: nobody has answered yet, and a private job states its rows.
+    early = network.job.with_name("early.toml")
+    head = network.job.read_text().split("[[provider]]")[0]
+    lines = [
+        line for line in head.splitlines() if line.startswith(("identity", "schema", "data_set"))
+    ]
+    early.write_text("\n".join(lines) + "\n[privacy]\nepsilon = 1\nrows = 480\n")
+    job = heda.Job.from_toml(early)
+    assert job.providers == 0
+    assert "600 rows of 4 providers" in str(heda.plan(job, providers=4))
+    with pytest.raises(heda.InputError, match="answered"):
+        job.train(network.job.parent / "early")
+    with pytest.raises(heda.InputError, match="rows="):
+        heda.plan(network.schema)
     with pytest.raises(heda.InputError, match="ten or more"):
         heda.plan(network.schema, rows=3)
     with pytest.raises(heda.InputError, match="iota"):

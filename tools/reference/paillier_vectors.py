@@ -4,7 +4,7 @@
 Nothing here shares code with the crate: encryption is the textbook's (1 + N)^m r^N mod N^2 and
 decryption is checked by the textbook's formula before a vector is written.
 
-    python3 tools/reference/paillier_vectors.py > crates/heda-crypto/tests/vectors/paillier.json
+    python3 tools/reference/paillier_vectors.py > repro/heda-paper/tests/vectors/paillier.json
 """
 
 import hashlib

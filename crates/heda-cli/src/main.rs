@@ -6,14 +6,16 @@ mod output;
 mod progress;
 mod waiting;
 
-use clap::Parser;
 use heda::failure::{Failure, Kind};
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     heda_node::system::memory::keep_freed_memory();
-    let arguments = commands::Arguments::parse();
+    let arguments = match commands::parse() {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
     // A panic has said where it was; its exit code is that of any other defect.
     let done = std::panic::catch_unwind(AssertUnwindSafe(|| commands::run(arguments)));
     let done = done.unwrap_or_else(|_| Err(Failure::new(Kind::Bug, "stopped by a defect")));
@@ -21,7 +23,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            output::note!("heda: {failure}");
+            output::fail(&failure);
             ExitCode::from(failure.exit_code())
         }
     }

@@ -1,24 +1,39 @@
 //! Options that several commands share: how a table is written, and how a model is trained.
 
-use heda::{ClassWeight, JobBuilder, LossKind, PenaltyPath};
-use heda_learn::table::{CsvFormat, Encoding, Mark};
+use heda::report;
+use heda::{ClassWeight, Iterations, JobBuilder, LossKind, PenaltyPath, Share};
+use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::Delta;
+use heda_learn::table::{CsvFormat, SeparatorMark, TextEncoding};
 
 /// How a CSV file is written; found from its first lines where not given.
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "How the table is written")]
 pub(crate) struct CsvOptions {
-    /// What stands between cells: `,`, `;`, `tab`, `|`, …; found from the header if not given
+    /// Field separator: `,`, `;`, `tab`, `|`, …; found from the header if not given
     #[arg(long, value_name = "CHARACTER")]
-    separator: Option<Mark>,
-    /// What stands around cells that hold a separator; found from the first lines if not given
+    separator: Option<SeparatorMark>,
+    /// Quote character around fields; found from the first lines if not given
     #[arg(long, value_name = "CHARACTER")]
-    quote: Option<Mark>,
-    /// utf-8 or latin-1
-    #[arg(long, value_name = "NAME", default_value = "utf-8")]
-    encoding: Encoding,
+    quote: Option<SeparatorMark>,
+    /// Text encoding: utf-8 or latin-1
+    #[arg(long, value_name = "ENCODING", default_value = "utf-8")]
+    encoding: TextEncoding,
 }
 
 impl CsvOptions {
+    /// What was given, as it is written on a command line.
+    pub(crate) fn line(&self) -> String {
+        let mark = |name: &str, mark: Option<SeparatorMark>| {
+            mark.map(|mark| format!(" --{name} {}", report::quoted(&mark.to_string())))
+        };
+        let separator = mark("separator", self.separator);
+        let quote = mark("quote", self.quote);
+        let latin = matches!(self.encoding, TextEncoding::Latin1);
+        let encoding = latin.then(|| " --encoding latin-1".to_owned());
+        [separator, quote, encoding].into_iter().flatten().collect()
+    }
+
     pub(crate) fn format(&self) -> CsvFormat {
         CsvFormat {
             separator: self.separator,
@@ -38,22 +53,44 @@ pub(crate) struct TrainingOptions {
     /// The penalty as scikit-learn's C, on standardised features; of a numeric label 1/alpha of its Ridge.
     /// Or auto: several are tried, and one half of the held-out rows chooses
     #[arg(long, value_name = "C", value_parser = penalty)]
-    penalty: Option<Penalty>,
-    /// Let every class count as much as the others together
+    penalty: Option<PenaltyOption>,
+    /// Weight classes equally
     #[arg(long)]
     balanced: bool,
     /// Iterations at most, of each model
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    iterations: Option<u32>,
-    /// Share of the rows that is kept for evaluation, at least 0 and below 1
-    #[arg(long, value_name = "SHARE", value_parser = share)]
-    held_out: Option<f64>,
+    #[arg(long, value_name = "N")]
+    iterations: Option<Iterations>,
+    /// Share of the rows that is held out for evaluation, 0 to 0.9
+    #[arg(long, value_name = "SHARE", default_value_t = Share::USUAL)]
+    held_out: Share,
 }
 
 impl TrainingOptions {
-    /// Whether every class is to count as much as the others together.
+    /// Whether classes are weighted equally.
     pub(crate) fn is_balanced(&self) -> bool {
         self.balanced
+    }
+
+    /// What was given, as it is written on a command line.
+    pub(crate) fn line(&self) -> String {
+        let loss = self.loss.map(|loss| format!(" --loss {loss}"));
+        let penalty = self.penalty.map(|penalty| match penalty {
+            PenaltyOption::Given(c) => format!(" --penalty {c}"),
+            PenaltyOption::Auto => " --penalty auto".to_owned(),
+        });
+        let balanced = self.balanced.then(|| " --balanced".to_owned());
+        let iterations = self
+            .iterations
+            .map(|n| format!(" --iterations {}", u32::from(n)));
+        let held_out = Some(self.held_out).filter(|share| *share != Share::USUAL);
+        let held_out = held_out.map(|share| format!(" --held-out {share}"));
+        let given = [loss, penalty, balanced, iterations, held_out];
+        given.into_iter().flatten().collect()
+    }
+
+    /// Share of the rows that is held out for evaluation.
+    pub(crate) fn held_out(&self) -> Share {
+        self.held_out
     }
 
     /// Puts what was given into a job.
@@ -62,26 +99,56 @@ impl TrainingOptions {
             job = job.loss(loss);
         }
         job = match self.penalty {
-            Some(Penalty::Given(c)) => job.penalty(c),
-            Some(Penalty::Auto) => job.choose_penalty(PenaltyPath::usual()),
+            Some(PenaltyOption::Given(c)) => job.penalty(c),
+            Some(PenaltyOption::Auto) => job.choose_penalty(PenaltyPath::usual()),
             None => job,
         };
         if self.balanced {
             job = job.class_weight(ClassWeight::Balanced);
         }
         if let Some(iterations) = self.iterations {
-            job = job.iterations(iterations);
+            job = job.iterations(iterations.into());
         }
-        if let Some(share) = self.held_out {
-            job = job.hold_out((1000.0 * share).round() as u32);
-        }
-        job
+        job.hold_out(self.held_out.get())
+    }
+}
+
+/// A private job: what it promises decides how it is trained.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = "Private jobs")]
+pub(crate) struct PrivateOptions {
+    /// Make everything that the job reveals differentially private, with this epsilon
+    #[arg(
+        long,
+        value_name = "EPSILON",
+        conflicts_with_all = ["loss", "penalty", "balanced", "iterations"]
+    )]
+    private: Option<Epsilon>,
+    /// Delta of a private job; by the number of rows if not given
+    #[arg(long, value_name = "DELTA", requires = "private")]
+    delta: Option<Delta>,
+}
+
+impl PrivateOptions {
+    /// What was given, as it is written on a command line, for so many training rows.
+    pub(crate) fn line(&self, training_rows: u64) -> String {
+        let Some(epsilon) = self.private else {
+            return String::new();
+        };
+        let delta = self.delta.map(|delta| format!(" --delta {delta}"));
+        let delta = delta.unwrap_or_default();
+        format!(" --private {epsilon}{delta} --rows {training_rows}")
+    }
+
+    /// Epsilon and delta, if the job is to be private.
+    pub(crate) fn promise(&self) -> Option<(Epsilon, Option<Delta>)> {
+        self.private.map(|epsilon| (epsilon, self.delta))
     }
 }
 
 /// A penalty, or the wish to have one chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Penalty {
+enum PenaltyOption {
     Given(f64),
     Auto,
 }
@@ -91,27 +158,19 @@ enum Penalty {
 #[error("choose a number above 0, such as 1, or auto")]
 struct NotAPenalty;
 
-fn penalty(text: &str) -> Result<Penalty, NotAPenalty> {
+fn penalty(text: &str) -> Result<PenaltyOption, NotAPenalty> {
     match text {
-        "auto" => Ok(Penalty::Auto),
-        number => number.parse().map(Penalty::Given).map_err(|_| NotAPenalty),
+        "auto" => Ok(PenaltyOption::Auto),
+        number => number
+            .parse()
+            .map(PenaltyOption::Given)
+            .map_err(|_| NotAPenalty),
     }
 }
 
 /// A loss by the name that job files use.
 fn loss(name: &str) -> Result<LossKind, serde_json::Error> {
     serde_json::from_value(name.into())
-}
-
-/// A text that is no share of the rows.
-#[derive(Debug, thiserror::Error)]
-#[error("choose a share of at least 0 and below 1, such as 0.2")]
-struct NotAShare;
-
-fn share(text: &str) -> Result<f64, NotAShare> {
-    let share = text.parse::<f64>().map_err(|_| NotAShare)?;
-    let fits = (0.0..0.9995).contains(&share);
-    fits.then_some(share).ok_or(NotAShare)
 }
 
 #[cfg(test)]
@@ -125,9 +184,8 @@ mod tests {
             assert_eq!(loss(name.as_str().unwrap()).unwrap(), kind);
         }
         assert!(loss("hinge").unwrap_err().to_string().contains("logistic"));
-        assert!(share("1").is_err() && matches!(share("0.2"), Ok(0.2)));
-        assert!(matches!(penalty("auto"), Ok(Penalty::Auto)));
-        assert!(matches!(penalty("0.5"), Ok(Penalty::Given(0.5))));
+        assert!(matches!(penalty("auto"), Ok(PenaltyOption::Auto)));
+        assert!(matches!(penalty("0.5"), Ok(PenaltyOption::Given(0.5))));
         assert!(penalty("best").is_err());
     }
 }

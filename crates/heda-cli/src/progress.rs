@@ -1,33 +1,50 @@
 //! Progress of a job on stderr: one line that changes on a terminal, plain lines otherwise.
 
-use crate::output::note;
-use heda_train::job::{Checkpoint, NotKept, Observer};
+use crate::output::{note, verbosity};
+pub(crate) use heda::Phases;
+use heda_job::job::{Checkpoint, NotKept, Observer};
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
 /// Cells of the bar.
-const WIDTH: u32 = 30;
+const WIDTH: u32 = 20;
+/// No line is longer: one that a terminal breaks could not be replaced.
+const LINE: usize = 79;
+
+/// Whether progress is shown by one line that changes: on a terminal, unless quiet was asked for.
+pub(crate) fn is_in_place() -> bool {
+    verbosity() >= 0 && std::io::stderr().is_terminal()
+}
+
+/// Removes the line that changes, if there may be one.
+pub(crate) fn erase() {
+    if is_in_place() {
+        show("");
+    }
+}
+
+/// Puts a line in the place of the last one. A terminal that went away is no failure of ours.
+fn show(line: &str) {
+    let mut terminal = std::io::stderr().lock();
+    let _ = write!(terminal, "\r\x1b[K{line}");
+    let _ = terminal.flush();
+}
 
 /// Shows phases and iterations.
 pub(crate) struct Progress {
-    plain: bool,
+    phases: Phases,
+    in_place: bool,
     /// When the first iteration was seen, and which one it was.
     began: Option<(Instant, u32)>,
 }
 
 impl Progress {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(phases: Phases) -> Self {
         Self {
-            plain: !std::io::stderr().is_terminal(),
+            phases,
+            in_place: is_in_place(),
             began: None,
         }
-    }
-
-    /// Puts a line in the place of the last one. A terminal that went away is no failure of ours.
-    fn show(&self, line: &str) {
-        let mut terminal = std::io::stderr().lock();
-        let _ = write!(terminal, "\r\x1b[K{line}");
-        let _ = terminal.flush();
     }
 
     /// Seconds that the iterations to come will take at most, if they are like those before.
@@ -45,41 +62,45 @@ fn bar(done: u32, at_most: u32) -> String {
     format!("{}{}", "█".repeat(full), "░".repeat(WIDTH as usize - full))
 }
 
+/// The line of an iteration, cut where a terminal would break it.
+fn line(done: u32, at_most: u32, left: u64, norm: Option<f64>) -> String {
+    let norm = norm.map_or(String::new(), |norm| format!(", gradient {norm:.1e}"));
+    let bar = bar(done, at_most);
+    let whole = format!("training  {bar} {done} of {at_most}, at most {left} s left{norm}");
+    whole.chars().take(LINE).collect()
+}
+
+/// The line of an iteration where none is replaced.
+pub(crate) fn plain(done: u32, at_most: u32, norm: Option<f64>) -> String {
+    let norm = norm.map_or(String::new(), |norm| format!(", gradient {norm:.2e}"));
+    format!("iteration {done} of at most {at_most}{norm}")
+}
+
 impl Observer for Progress {
     fn phase(&mut self, name: &'static str) {
-        let what = match name {
-            "agree" => "agreeing on the job",
-            "score" => "scoring features",
-            "scale" => "finding where the columns lie",
-            "publish" => "publishing the low part",
-            "encrypt" => "encrypting the high part",
-            "train" => "training",
-            "evaluate" => "evaluating on held-out rows",
-            other => other,
+        let Some(what) = self.phases.words(name) else {
+            return;
         };
-        match self.plain {
-            true => note!("{what}"),
-            false => self.show(what),
+        match self.in_place {
+            true => show(what),
+            false => note!("{what}"),
         }
     }
 
     fn split_chosen(&mut self, reason: &str) {
-        match self.plain {
-            true => note!("{reason}"),
-            false => self.show(&format!("{reason}\n")),
+        match self.in_place {
+            true => show(&format!("{reason}\n")),
+            false => note!("{reason}"),
         }
     }
 
     fn iteration(&mut self, done: u32, at_most: u32, norm: Option<f64>) {
-        if self.plain {
-            return;
+        if self.in_place {
+            let left = self.left(done, at_most);
+            show(&line(done, at_most, left, norm));
+        } else if verbosity() > 0 {
+            note!("{}", plain(done, at_most, norm));
         }
-        let left = self.left(done, at_most);
-        let norm = norm.map_or(String::new(), |norm| format!("  gradient {norm:.1e}"));
-        let bar = bar(done, at_most);
-        self.show(&format!(
-            "training  {bar} {done}/{at_most} at most, {left} s left{norm}"
-        ));
     }
 
     fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, NotKept> {
@@ -89,8 +110,8 @@ impl Observer for Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if !self.plain {
-            self.show("");
+        if self.in_place {
+            show("");
         }
     }
 }
@@ -102,8 +123,17 @@ mod tests {
     #[test]
     fn a_bar_fills_from_left_to_right_and_never_overflows() {
         let full = |done, at_most| bar(done, at_most).chars().filter(|c| *c == '█').count();
-        assert_eq!([full(0, 80), full(40, 80), full(80, 80)], [0, 15, 30]);
-        assert_eq!([full(9, 0), full(u32::MAX, 2)], [30, 30]);
-        assert_eq!(bar(7, 9).chars().count(), 30);
+        assert_eq!([full(0, 80), full(40, 80), full(80, 80)], [0, 10, 20]);
+        assert_eq!([full(9, 0), full(u32::MAX, 2)], [20, 20]);
+        assert_eq!(bar(7, 9).chars().count(), 20);
+    }
+
+    #[test]
+    fn no_line_is_so_long_that_a_terminal_breaks_it() {
+        let usual = line(10, 60, 13, Some(1.2e-3));
+        assert!(usual.ends_with("10 of 60, at most 13 s left, gradient 1.2e-3"));
+        assert!(usual.chars().count() < 80, "{usual}");
+        let long = line(u32::MAX, u32::MAX, u64::MAX, Some(-1.2e-300));
+        assert_eq!(long.chars().count(), 79);
     }
 }

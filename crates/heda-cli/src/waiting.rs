@@ -2,23 +2,24 @@
 //! said once otherwise.
 
 use crate::output::note;
+use crate::progress::is_in_place;
 use std::collections::BTreeMap;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::time::Duration;
 
 /// What is known of providers that do not answer yet.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingLine {
     in_place: bool,
     /// Cause and line of each.
     lines: BTreeMap<String, (String, String)>,
     drawn: usize,
 }
 
-impl Waiting {
+impl WaitingLine {
     pub(crate) fn new() -> Self {
         Self {
-            in_place: std::io::stderr().is_terminal(),
+            in_place: is_in_place(),
             lines: BTreeMap::new(),
             drawn: 0,
         }
@@ -104,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_same_cause_is_said_once() {
-        let mut waiting = Waiting::new();
+        let mut waiting = WaitingLine::new();
         waiting.in_place = false;
         waiting.waits("north", "refused", Duration::from_secs(9));
         waiting.waits("north", "refused", Duration::from_secs(8));

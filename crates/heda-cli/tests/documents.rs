@@ -228,6 +228,89 @@ fn the_tutorial_says_what_happens() {
     assert!(follow("docs/tutorial.md") >= 15);
 }
 
+/// What no text says any more, because the code does something else, with what it does.
+const STALE: [(&str, &str); 9] = [
+    (
+        "is paid again",
+        "a step is answered once, and never paid twice",
+    ),
+    (
+        "paid for again",
+        "a step is answered once, and never paid twice",
+    ),
+    ("repeated after breaks", "a step is answered once"),
+    (
+        "all but one of the others, and only",
+        "it is all but one of the known ones",
+    ),
+    (
+        "all but one of the others, and none",
+        "it is all but one of the known ones",
+    ),
+    (
+        "all but one of the others, but never",
+        "it is all but one of the known ones",
+    ),
+    (
+        "the noise of all others but one",
+        "it is all but one of the known ones",
+    ),
+    (
+        "as for everybody if left out",
+        "it is three quarters where several are allowed",
+    ),
+    (
+        "an exact one may end earlier",
+        "every job asks for all of its gradients",
+    ),
+];
+
+/// All texts of ours that people read: documents, and what configurations say of themselves.
+fn texts(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let readable = path
+            .extension()
+            .is_some_and(|e| e == "md" || e == "rs" || e == "json");
+        if path.is_dir() {
+            texts(&path, found);
+        } else if readable {
+            let text = std::fs::read_to_string(&path).unwrap();
+            // Where a line is broken does not matter, nor what begins it.
+            let words = text
+                .split_whitespace()
+                .filter(|w| !["#", "//", "///", "\\"].contains(w));
+            let words = words.map(|word| word.trim_end_matches("\\n\\"));
+            found.push((path, words.collect::<Vec<_>>().join(" ")));
+        }
+    }
+}
+
+#[test]
+fn no_text_says_what_the_code_does_not_do_any_more() {
+    let mut found = Vec::new();
+    for folder in ["docs", "crates/heda-node/src/config", "crates/heda-cli/src"] {
+        texts(&root().join(folder), &mut found);
+    }
+    for file in ["README.md", "SECURITY.md"] {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        found.push((
+            file.into(),
+            text.split_whitespace().collect::<Vec<_>>().join(" "),
+        ));
+    }
+    assert!(found.len() > 40, "{} texts", found.len());
+    for (path, text) in &found {
+        for (stale, instead) in STALE {
+            let path = path.display();
+            assert!(
+                !text.contains(stale),
+                "{path} says \"{stale}\", but {instead}"
+            );
+        }
+    }
+}
+
 #[test]
 fn marked_lines_are_compared_by_shape_and_others_to_the_letter() {
     let text = "<!-- varies: time -->\n```console\n$ a\n> b\ntime 1.25 s: x\nrows 7\n```\n\

@@ -44,7 +44,7 @@ fn from_a_file_to_a_report_in_one_command() {
         "dates, as days: eingang",
         "passed over: patient",
         "missing: \"<0,5\"",
-        "in clear, all features",
+        ", in clear ",
         "heda invite --name data-user --schema schema.toml",
     ] {
         assert!(text.contains(words), "{words} in {text}");
@@ -160,7 +160,7 @@ fn a_job_between_processes_in_five_commands() {
         "train user/job.toml --answers user/answers --out result",
     );
     assert!(
-        text.contains("360 rows of 3 providers, 90 held out"),
+        text.contains("360 training rows of 3 providers, 90 held out"),
         "{text}"
     );
     assert!(here.join("result/report.html").exists());

@@ -48,7 +48,7 @@ fn the_lean_build_is_lean() {
         lean.len()
     );
     let has = names(&lean);
-    for ours in ["heda", "heda-node", "heda-train", "rustls", "rusqlite"] {
+    for ours in ["heda", "heda-node", "heda-job", "rustls", "rusqlite"] {
         assert!(has.contains(ours), "{ours}");
     }
     let without = [
@@ -60,7 +60,6 @@ fn the_lean_build_is_lean() {
         "rsa",
         "parquet",
         "plotters",
-        "png",
         "anstream",
         "terminal_size",
     ];

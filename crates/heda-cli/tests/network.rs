@@ -3,16 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
 
 mod parties;
+mod result;
 
 use heda_crypto::random::Randomness;
-use heda_learn::loss::LossKind;
+use heda_job::description::{Protected, RawJob, Training};
+use heda_job::job::{JobSpec, Quiet};
+use heda_job::local::{self, LocalProvider, fresh_job_id};
+use heda_job::proposal::Spending;
 use heda_learn::optimise::{Method, Settings};
-use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
 use heda_learn::table::TableReader;
-use heda_train::job::{Choice, JobSpec, Quiet};
-use heda_train::local::{self, LocalProvider, fresh_job_id};
-use heda_train::proposal::{Engine, Ranking, Spending};
 use parties::*;
 use std::sync::Arc;
 
@@ -34,10 +34,10 @@ fn in_process() -> Vec<f64> {
             let text = part_of(place);
             let reader = TableReader::new(&schema);
             let (rows, _) = reader.read_csv(text.as_bytes(), "part").unwrap();
-            let seed = heda_train::fresh_row_seed(&randomness.party(name)).unwrap();
+            let seed = heda_job::RowSeed::fresh(&randomness.party(name)).unwrap();
             let limit = "1.5".parse().unwrap();
             let accountant = heda_dp::account::Accountant::new(limit);
-            let house = heda_train::house::OpenHouse::new(
+            let guard = heda_job::guard::LocalGuard::new(
                 Arc::new(rows),
                 Arc::clone(&schema),
                 seed,
@@ -45,41 +45,32 @@ fn in_process() -> Vec<f64> {
             );
             LocalProvider {
                 name: (*name).to_owned(),
-                house: Box::new(house),
+                guard: Box::new(guard),
             }
         })
         .collect();
-    let spec = JobSpec {
-        job: fresh_job_id(&randomness).unwrap(),
-        dataset: "biopsies".into(),
-        schema: Arc::clone(&schema),
-        positives: vec![1],
-        engine: Engine::Resident,
-        loss: LossKind::Logistic,
-        resolution: Resolution::for_columns(schema.width()),
-        settings: Settings {
-            method: Method::Lbfgs { memory: 10 },
-            c: Some(1.0),
-            tolerance: 1e-4,
-            max_iterations: 8,
+    let raw = RawJob {
+        training: Training {
+            settings: Settings {
+                method: Method::Lbfgs { memory: 10 },
+                c: Some(1.0),
+                tolerance: 1e-4,
+                max_iterations: 8,
+            },
+            ..Training::usual(&schema)
         },
-        holdout_permille: 200,
-        ranking: Ranking::Agreed {
-            method: heda_learn::score::Method::KruskalWallis,
-        },
-        choice: Choice::Best(5),
+        protected: Protected::Best(5),
         spending: Some(Spending::Total("1".parse().unwrap())),
-        privacy: None,
-        key_bits: 2048,
-        class_weight: None,
-        path: None,
+        ..RawJob::new("biopsies", &schema)
     };
+    let id = fresh_job_id(&randomness).unwrap();
+    let spec = JobSpec::new(id, raw.try_into().unwrap(), Arc::clone(&schema));
     let run = local::run(&spec, &providers, &randomness, &mut Quiet, None, false).unwrap();
     let beta = &run.outcome.fits[0].beta;
     run.outcome.full_beta(&schema.features(), beta)
 }
 
-/// What left each house: one release of ε 1, and as many iterations as were answered.
+/// What left each provider: one release of ε 1, and as many iterations as were answered.
 fn one_release_everywhere(world: &World) {
     for place in 0..3 {
         let budget = world.budget(place);
@@ -96,7 +87,7 @@ fn processes_train_the_same_model_as_threads() {
     let daemons = world.serve_all();
     let output = world.train("result", false);
     succeeded(&output);
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let summary = result::checked(&output.stdout);
     assert_eq!(summary["providers"], 3);
     assert_eq!(summary["epsilon_total"], 1.0);
     assert!(summary["accuracy"].as_f64().unwrap() > 0.85, "{summary}");
@@ -155,7 +146,7 @@ fn kill_in(phase: &str, expected: &[f64]) {
     assert_eq!(coefficients(&world.model("result")), expected, "{phase}");
     one_release_everywhere(&world);
     // What was under way when the connection broke was let go once more, and nothing else.
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let summary = result::checked(&output.stdout);
     let iterations = summary["iterations"].as_u64().unwrap();
     let (again, evaluated_again) = match phase {
         "encrypt" | "train" | "iteration 4" => (1, 0),
@@ -281,7 +272,7 @@ fn a_provider_that_is_lost_before_anything_left_is_left_behind_when_wished() {
     lost.kill();
     let output = world.train("result", false);
     succeeded(&output);
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let summary = result::checked(&output.stdout);
     assert_eq!(summary["providers_lost"], serde_json::json!(["hospital-c"]));
     assert_eq!(summary["providers"], 2);
     let notes = &world.model("result")["provenance"]["notes"];
@@ -400,7 +391,8 @@ fn columns_that_a_data_user_may_not_use_are_named_with_code_3() {
     assert!(words(&previewed).contains(reason), "{}", words(&previewed));
     world.change_job("bare_nuclei", "mitoses");
     good(&preview, world.root());
-    succeeded(&world.train("two", false));
+    // It is another job, which has another name.
+    succeeded(&world.train_another("two", 99));
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn from_a_file_to_predictions_of_a_number() {
         "label: rent (a guess), a number, from lowest to highest value",
         "error of rent on held-out rows",
         "mean of the training rows",
-        "sums over held-out rows",
+        "105 exact sums",
         "C = 1 on standardised features",
         "--allow-exact",
     ] {
@@ -240,7 +240,7 @@ fn a_penalty_is_chosen_planned_and_invited_to() {
         here,
         "simulate --data rents.csv --penalty auto --held-out 0",
     );
-    assert!(words.contains("held-out rows to choose by"), "{words}");
+    assert!(words.contains("rows held out to choose by"), "{words}");
     let words = refused(here, "simulate --data rents.csv --penalty best");
     assert!(
         words.contains("a number above 0, such as 1, or auto"),

@@ -229,9 +229,22 @@ fn a_ledger_that_vanished_is_noticed_by_everyone_and_an_operator_may_begin_anew(
         "--because",
         "the disk died",
     ];
-    assert!(good(&anew, &home).contains("epsilon 0 spent"));
+    // What was lost may have used all that was left, and that is what is charged.
+    let told = good(&anew, &home);
+    assert!(told.contains("missing or altered"), "{told}");
+    assert!(told.contains("used, 0 left."), "{told}");
     let status = ["provider", "status", "--config", "provider.toml"];
     assert!(good(&status, &home).contains("because: the disk died"));
+    let daemon = world.serve(0);
+    let refused = world.train_another("three", 78);
+    assert_eq!(refused.status.code(), Some(3), "{}", words(&refused));
+    drop(daemon);
+    // An operator who knows what was used says so.
+    let config = home.join("provider.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let raised = text.replace("epsilon_total = 9", "epsilon_total = 10");
+    assert_ne!(raised, text);
+    std::fs::write(&config, raised).unwrap();
     let _daemon = world.serve(0);
-    succeeded(&world.train_another("three", 78));
+    succeeded(&world.train_another("four", 79));
 }

@@ -11,6 +11,10 @@
 //! user. A provider must know from its own configuration who the others are: a roster made of
 //! identities that the data user invented protects nothing.
 //!
+//! Providers that were told different things must not add up. What all of them must agree on goes
+//! into every mask: the context of the [`Roster`], which they sign, and whatever [`Masks::agree`] is
+//! given since, in order.
+//!
 //! Messages: 1. provider → data user: announcement (129 bytes). 2. data user → every provider: all
 //! announcements, in any order. Steps and argument: `docs/masking.md`.
 
@@ -129,8 +133,9 @@ pub struct Roster {
 }
 
 impl Roster {
-    /// The roster of a job. Errors count from 0 in the order given.
-    pub fn new(job: &[u8], providers: &[VerifyingKey]) -> Result<Self, MaskingError> {
+    /// The roster of a job. `context` is what its providers agree on before they announce keys: the
+    /// whole proposal. Errors count from 0 in the order given.
+    pub fn new(context: &[u8], providers: &[VerifyingKey]) -> Result<Self, MaskingError> {
         if !(1..=MAX_PROVIDERS).contains(&providers.len()) {
             return Err(MaskingError::RosterSize(providers.len()));
         }
@@ -144,8 +149,8 @@ impl Roster {
             }
         }
         let mut digest = Sha256::new_with_prefix(b"heda masking: roster");
-        digest.update((job.len() as u64).to_le_bytes());
-        digest.update(job);
+        digest.update((context.len() as u64).to_le_bytes());
+        digest.update(context);
         identities
             .iter()
             .for_each(|identity| digest.update(identity));
@@ -283,6 +288,7 @@ impl MaskSetup {
         }
         Ok(Masks {
             pairs: pairs.into_values().collect(),
+            agreed: self.roster.digest,
             last_round: BTreeMap::new(),
         })
     }
@@ -314,10 +320,11 @@ struct Pair {
 }
 
 impl Pair {
-    /// The stream of one purpose and round.
-    fn stream(&self, purpose: &str, round: u64) -> ChaCha20Rng {
+    /// The stream of one purpose and round, for providers that agreed on the same.
+    fn stream(&self, agreed: &[u8; 32], purpose: &str, round: u64) -> ChaCha20Rng {
         let digest = Sha256::new_with_prefix(b"heda masking: stream")
             .chain_update(*self.key)
+            .chain_update(agreed)
             .chain_update((purpose.len() as u64).to_le_bytes())
             .chain_update(purpose)
             .chain_update(round.to_le_bytes());
@@ -330,6 +337,8 @@ impl Pair {
 /// rounds may then be repeated.
 pub struct Masks {
     pairs: Vec<Pair>,
+    /// Running digest of all that the providers agreed on, the roster first.
+    agreed: [u8; 32],
     last_round: BTreeMap<String, u64>,
 }
 
@@ -339,9 +348,26 @@ impl Masks {
         self.pairs.is_empty()
     }
 
+    /// Adds a message to what all providers must agree on. Masks that are drawn afterwards cancel only
+    /// between providers that were given the same messages in the same order.
+    pub fn agree(&mut self, message: &[u8]) {
+        self.agreed = Sha256::new_with_prefix(b"heda masking: agreed")
+            .chain_update(self.agreed)
+            .chain_update((message.len() as u64).to_le_bytes())
+            .chain_update(message)
+            .finalize()
+            .into();
+    }
+
+    /// What was agreed on so far, for people or programs to compare: masks cancel between providers
+    /// for which it is the same.
+    pub fn agreed(&self) -> &[u8; 32] {
+        &self.agreed
+    }
+
     /// Step 4: `length` masks modulo 2^48. Added over all providers they are zero.
     ///
-    /// Every provider must ask for the same purpose, round and length. Rounds of a purpose must
+    /// Every provider must have agreed on the same and ask for the same purpose, round and length. Rounds of a purpose must
     /// increase: a mask that was handed out, or skipped, is never handed out again.
     pub fn stream(
         &mut self,
@@ -360,7 +386,7 @@ impl Masks {
         self.last_round.insert(purpose.to_string(), round);
         let mut sum = Zeroizing::new(vec![0u64; length]);
         for pair in &self.pairs {
-            let mut stream = pair.stream(purpose, round);
+            let mut stream = pair.stream(&self.agreed, purpose, round);
             for mask in sum.iter_mut() {
                 let drawn = stream.next_u64();
                 let signed = if pair.adds {

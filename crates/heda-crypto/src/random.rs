@@ -15,6 +15,8 @@ use zeroize::Zeroizing;
 #[derive(Clone)]
 pub struct Randomness {
     seed: Option<Zeroizing<[u8; 32]>>,
+    /// Purposes of a seeded source that have another seed.
+    others: Vec<(String, Zeroizing<[u8; 32]>)>,
 }
 
 /// The operating system gave no randomness.
@@ -25,17 +27,27 @@ pub struct NoRandomness;
 impl Randomness {
     /// Randomness of the operating system: the only source that protects anything.
     pub fn from_os() -> Self {
-        Self { seed: None }
+        Self {
+            seed: None,
+            others: Vec::new(),
+        }
     }
 
     /// Reproducible randomness for tests and experiments. It protects nothing.
     pub fn seeded(seed: u64) -> Self {
-        let digest = Sha256::new()
-            .chain_update(b"heda seeded run")
-            .chain_update(seed.to_le_bytes());
         Self {
-            seed: Some(Zeroizing::new(digest.finalize().into())),
+            seed: Some(of_number(seed)),
+            others: Vec::new(),
         }
+    }
+
+    /// The same seeded source but for one purpose, which has another seed: tests see by it that what
+    /// serves the purpose is really drawn. A source of the operating system stays as it is.
+    pub fn except(mut self, purpose: &str, seed: u64) -> Self {
+        if self.is_seeded() {
+            self.others.push((purpose.to_owned(), of_number(seed)));
+        }
+        self
     }
 
     /// Whether this run can be reproduced, and therefore must be announced as unprotected.
@@ -50,17 +62,29 @@ impl Randomness {
                 .seed
                 .as_ref()
                 .map(|seed| derive(seed, "party", name, 0)),
+            others: self.others.clone(),
         }
     }
 
     /// A generator for one purpose and index.
     pub fn fork(&self, purpose: &str, index: u64) -> Result<ChaCha20Rng, NoRandomness> {
         let seed = match &self.seed {
-            Some(seed) => derive(seed, "fork", purpose, index),
+            Some(seed) => {
+                let other = self.others.iter().find(|(other, _)| other == purpose);
+                let seed = other.map_or(seed, |(_, seed)| seed);
+                derive(seed, "fork", purpose, index)
+            }
             None => os_seed()?,
         };
         Ok(ChaCha20Rng::from_seed(*seed))
     }
+}
+
+fn of_number(seed: u64) -> Zeroizing<[u8; 32]> {
+    let digest = Sha256::new()
+        .chain_update(b"heda seeded run")
+        .chain_update(seed.to_le_bytes());
+    Zeroizing::new(digest.finalize().into())
 }
 
 fn os_seed() -> Result<Zeroizing<[u8; 32]>, NoRandomness> {
@@ -105,6 +129,21 @@ mod tests {
         assert_ne!(first, draw(&source, "noise", 3));
         assert_ne!(first, draw(&source.party("p1"), "mask", 3));
         assert_ne!(first, draw(&Randomness::seeded(8), "mask", 3));
+    }
+
+    #[test]
+    fn one_purpose_may_have_another_seed() {
+        let draw = |s: &Randomness, p: &str| s.fork(p, 3).unwrap().next_u64();
+        let (source, other) = (
+            Randomness::seeded(7),
+            Randomness::seeded(7).except("mask", 8),
+        );
+        assert_ne!(draw(&source, "mask"), draw(&other, "mask"));
+        assert_eq!(draw(&source, "noise"), draw(&other, "noise"));
+        let [source, other] = [source, other].map(|source| source.party("p"));
+        assert_ne!(draw(&source, "mask"), draw(&other, "mask"));
+        assert_eq!(draw(&source, "noise"), draw(&other, "noise"));
+        assert!(!Randomness::from_os().except("mask", 8).is_seeded());
     }
 
     #[test]

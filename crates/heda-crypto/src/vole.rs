@@ -3,7 +3,9 @@
 //! 2^w in place of a field.
 //!
 //! P, who holds the column x, made a tree with a leaf for every digit; U holds every leaf but number Δ'. Each
-//! leaf v is a stream r_v of words, one a row. Both agree on a public turn e and read leaf v as
+//! leaf v is a stream r_v of words, one a row: AES-128 in counter mode under the leaf, with the tree's label in
+//! the counter, so that a guess at a leaf is a guess at one tree and not at those of all gradients and
+//! sessions. Both agree on a public correction e and read leaf v as
 //! number v ⊕ e; U's digit is then Δ = Δ' ⊕ e.
 //!
 //! 1. P sends c = x − Σ_v r_v.
@@ -22,6 +24,7 @@
 
 use crate::bits::{BitReader, BitWriter};
 use crate::cipher::{self, Addition, Ciphers, Lane, PIECE, read_lanes};
+use crate::transfer::TreeLabel;
 use crate::wipe::wipe;
 
 /// Bits of a digit, at most: each costs words of one bit fewer and twice the streams.
@@ -73,15 +76,20 @@ word!(u32, Addition::Words);
 /// Sums of a tree's streams, a piece after the other.
 struct Streams {
     ciphers: Ciphers,
+    label: TreeLabel,
+    /// Blocks of every stream that were made.
+    done: u64,
     counters: [u128; PIECE],
     sums: Box<cipher::Sums>,
 }
 
 impl Streams {
-    fn new(leaves: &Leaves) -> Self {
+    fn new(label: &TreeLabel, leaves: &Leaves) -> Self {
         Self {
             ciphers: Ciphers::new(leaves),
-            counters: std::array::from_fn(|place| place as u128),
+            label: *label,
+            done: 0,
+            counters: std::array::from_fn(|place| label.counter(place as u64)),
             sums: cipher::Sums::new(),
         }
     }
@@ -91,7 +99,10 @@ impl Streams {
         let blocks = (words * L::BYTES).div_ceil(16);
         self.ciphers
             .sums(&self.counters, blocks, L::ADDITION, &mut self.sums);
-        self.counters.iter_mut().for_each(|c| *c += PIECE as u128);
+        self.done += PIECE as u64;
+        for (counter, block) in self.counters.iter_mut().zip(self.done..) {
+            *counter = self.label.counter(block);
+        }
         &self.sums
     }
 }
@@ -105,8 +116,8 @@ struct Sums<L: Word> {
 }
 
 impl<L: Word> Sums<L> {
-    fn new(leaves: &Leaves, rows: usize) -> Self {
-        let mut streams = Streams::new(leaves);
+    fn new(label: &TreeLabel, leaves: &Leaves, rows: usize) -> Self {
+        let mut streams = Streams::new(label, leaves);
         let bits = streams.ciphers.bits();
         let mut words = vec![L::default(); rows * (1 + bits)];
         let piece = PIECE_BYTES / L::BYTES;
@@ -136,13 +147,13 @@ impl<L: Word> Sums<L> {
 
     /// Step 2, from the bits of e: a bit of v ⊕ e is set for the leaves with that bit, or for all
     /// others.
-    fn add_share(&self, turn: u8, shift: u32, shares: &mut [u32]) {
+    fn add_share(&self, correction: u8, shift: u32, shares: &mut [u32]) {
         let mut weighted = [L::default(); PIECE];
         for (piece, shares) in shares.chunks_mut(PIECE).enumerate() {
             let begin = piece * PIECE;
             let weighted = &mut weighted[..shares.len()];
             weigh(
-                turn,
+                correction,
                 &self.all()[begin..],
                 self.words[self.rows..]
                     .chunks_exact(self.rows)
@@ -165,7 +176,7 @@ impl<L: Word> Drop for Sums<L> {
 
 /// Σ_v (v ⊕ e)·r_v from the sums by bits, the highest bit first: with each bit all before it is doubled.
 fn weigh<'a, L: Word>(
-    turn: u8,
+    correction: u8,
     all: &[L],
     bits: impl DoubleEndedIterator<Item = &'a [L]> + ExactSizeIterator,
     weighted: &mut [L],
@@ -173,7 +184,7 @@ fn weigh<'a, L: Word>(
     weighted.fill(L::default());
     for (bit, sums) in bits.enumerate().rev() {
         let words = weighted.iter_mut().zip(sums);
-        match turn >> bit & 1 {
+        match correction >> bit & 1 {
             0 => words.for_each(|(w, &sum)| *w = w.plus(*w).plus(sum)),
             _ => {
                 for ((w, &sum), &all) in words.zip(all) {
@@ -190,7 +201,7 @@ enum AnySums {
     Wide(Sums<u32>),
 }
 
-/// One tree and column at P, streamed and ready for any turn.
+/// One tree and column at P, streamed and ready for any correction.
 pub struct SenderColumn {
     sums: AnySums,
     width: u32,
@@ -205,12 +216,12 @@ impl std::fmt::Debug for SenderColumn {
 }
 
 impl SenderColumn {
-    /// Streams every leaf over all rows, with words of `width` bits.
-    pub fn new(leaves: &Leaves, rows: usize, width: u32) -> Self {
+    /// Streams every leaf of the tree with this label over all rows, with words of `width` bits.
+    pub fn new(label: &TreeLabel, leaves: &Leaves, rows: usize, width: u32) -> Self {
         let sums = match width {
-            ..=8 => AnySums::Narrow(Sums::new(leaves, rows)),
-            9..=16 => AnySums::Middle(Sums::new(leaves, rows)),
-            _ => AnySums::Wide(Sums::new(leaves, rows)),
+            ..=8 => AnySums::Narrow(Sums::new(label, leaves, rows)),
+            9..=16 => AnySums::Middle(Sums::new(label, leaves, rows)),
+            _ => AnySums::Wide(Sums::new(label, leaves, rows)),
         };
         Self { sums, width }
     }
@@ -225,11 +236,11 @@ impl SenderColumn {
     }
 
     /// Step 2: adds P's share, times 2^`shift`, to the shares of all rows. A tree is used once.
-    pub fn add_share(self, turn: u8, shift: u32, shares: &mut [u32]) {
+    pub fn add_share(self, correction: u8, shift: u32, shares: &mut [u32]) {
         match &self.sums {
-            AnySums::Narrow(sums) => sums.add_share(turn, shift, shares),
-            AnySums::Middle(sums) => sums.add_share(turn, shift, shares),
-            AnySums::Wide(sums) => sums.add_share(turn, shift, shares),
+            AnySums::Narrow(sums) => sums.add_share(correction, shift, shares),
+            AnySums::Middle(sums) => sums.add_share(correction, shift, shares),
+            AnySums::Wide(sums) => sums.add_share(correction, shift, shares),
         }
     }
 }
@@ -237,12 +248,14 @@ impl SenderColumn {
 /// One tree at U: every leaf but one. What stands in the missing place has no weight in the share,
 /// so no branch and no address depends on which one it is.
 pub struct ChooserColumn<'a> {
+    /// The tree's label.
+    pub label: TreeLabel,
     /// The leaves, anything in the missing place.
     pub leaves: &'a Leaves,
     /// Δ': the number of the missing leaf.
     pub missing: u8,
     /// e, as it was sent.
-    pub turn: u8,
+    pub correction: u8,
     /// Bits of a word.
     pub width: u32,
 }
@@ -258,9 +271,9 @@ impl ChooserColumn<'_> {
     }
 
     fn add_lanes<L: Word>(&self, corrections: &mut BitReader<'_>, shift: u32, shares: &mut [u32]) {
-        let mut streams = Streams::new(self.leaves);
+        let mut streams = Streams::new(&self.label, self.leaves);
         let bits = streams.ciphers.bits();
-        let digit = u32::from(self.missing ^ self.turn);
+        let digit = u32::from(self.missing ^ self.correction);
         let piece = PIECE_BYTES / L::BYTES;
         let mut lanes = vec![L::default(); (2 + bits) * piece];
         let mut sent = vec![0; piece];
@@ -274,7 +287,7 @@ impl ChooserColumn<'_> {
             }
             let (all, by_bit) = sum.split_at(piece);
             let by_bit = by_bit.chunks_exact(piece);
-            weigh(self.turn, all, by_bit, &mut weighted[..count]);
+            weigh(self.correction, all, by_bit, &mut weighted[..count]);
             corrections.read(self.width, &mut sent[..count]);
             let sums = all.iter().zip(&*weighted).zip(&sent);
             for (share, ((sum, weighted), correction)) in shares.iter_mut().zip(sums) {
@@ -294,6 +307,13 @@ mod tests {
     use crate::random::Randomness;
     use rand_core::Rng;
 
+    const OFFSET: u128 = 0x5ca1_ab1e_0000_1234_5678_9abc_def0_0ff5;
+
+    /// As the trees of a session have them.
+    fn label(number: u64) -> TreeLabel {
+        TreeLabel::from_bytes((OFFSET ^ u128::from(number)).to_le_bytes())
+    }
+
     fn leaves(seed: u64, bits: u32) -> Vec<u128> {
         let mut rng = Randomness::seeded(seed).fork("leaves", 0).unwrap();
         let mut word = || u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
@@ -308,20 +328,21 @@ mod tests {
         shift: u32,
     ) -> (Vec<u32>, Vec<u32>) {
         let all = leaves(u64::from(width) << 8 | u64::from(missing), bits);
-        let column = SenderColumn::new(&all, values.len(), width);
+        let column = SenderColumn::new(&label(5), &all, values.len(), width);
         let mut writer = BitWriter::with_capacity(0);
         column.write_correction(values, &mut writer);
         let message = writer.finish();
         assert_eq!(message.len(), (values.len() * width as usize).div_ceil(8));
-        let turn = digit ^ missing;
+        let correction = digit ^ missing;
         let (mut own, mut theirs) = (vec![7; values.len()], vec![0; values.len()]);
-        column.add_share(turn, shift, &mut own);
+        column.add_share(correction, shift, &mut own);
         let mut punctured = all.clone();
         punctured[usize::from(missing)] = 0xee;
         let chooser = ChooserColumn {
+            label: label(5),
             leaves: &punctured,
             missing,
-            turn,
+            correction,
             width,
         };
         chooser.add_share(&mut BitReader::new(&message), shift, &mut theirs);
@@ -359,11 +380,54 @@ mod tests {
     #[test]
     fn corrections_look_uniform_for_a_constant_column() {
         let rows = 4096;
-        let column = SenderColumn::new(&leaves(3, 4), rows, 20);
+        let column = SenderColumn::new(&label(0), &leaves(3, 4), rows, 20);
         let mut writer = BitWriter::with_capacity(0);
         column.write_correction(&vec![0; rows], &mut writer);
         let ones: u32 = writer.finish().iter().map(|b| b.count_ones()).sum();
         let (mean, spread) = (rows as f64 * 10.0, (rows as f64 * 5.0).sqrt());
         assert!((f64::from(ones) - mean).abs() < 5.0 * spread, "{ones}");
+    }
+
+    /// The same leaves under two labels: had the counters a block in common, words would repeat.
+    #[test]
+    fn trees_with_the_same_leaves_have_no_block_of_their_streams_in_common() {
+        let rows = 4 * PIECE * 3;
+        let blocks = |number: u64| {
+            let column = SenderColumn::new(&label(number), &leaves(8, 3), rows, 32);
+            let mut writer = BitWriter::with_capacity(0);
+            column.write_correction(&vec![0; rows], &mut writer);
+            writer.finish()
+        };
+        let streams: Vec<Vec<u8>> = [0, 1, 2, 1 << 12, 1 << 28, 1 << 60].map(blocks).into();
+        let all = streams.iter().flat_map(|stream| stream.chunks_exact(16));
+        let distinct: std::collections::BTreeSet<&[u8]> = all.collect();
+        assert_eq!(distinct.len(), streams.len() * rows / 4);
+        assert_eq!(streams[1], blocks(1));
+    }
+
+    /// A stream by its definition, beyond the blocks that are made together.
+    #[test]
+    fn a_stream_is_aes_of_the_label_and_the_number_of_the_block() {
+        use aes::cipher::{BlockCipherEncrypt, KeyInit};
+        let (rows, leaves) = (4 * PIECE + 20, leaves(8, 1));
+        let column = SenderColumn::new(&label(77), &leaves, rows, 32);
+        let mut writer = BitWriter::with_capacity(0);
+        column.write_correction(&vec![0; rows], &mut writer);
+        let sent = writer.finish();
+        let stream = |leaf: u128, block: u64| -> Vec<u32> {
+            let mut bytes = (OFFSET ^ 77 ^ u128::from(block) << 64).to_le_bytes().into();
+            aes::Aes128Enc::new(&leaf.to_le_bytes().into()).encrypt_block(&mut bytes);
+            let words = bytes.chunks_exact(4);
+            words
+                .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
+                .collect()
+        };
+        for row in 0..rows {
+            let sum = leaves.iter().fold(0u32, |sum, leaf| {
+                sum.wrapping_add(stream(*leaf, row as u64 / 4)[row % 4])
+            });
+            let word = u32::from_le_bytes(sent[4 * row..][..4].try_into().unwrap());
+            assert_eq!(word, sum.wrapping_neg(), "row {row}");
+        }
     }
 }

@@ -291,6 +291,12 @@ mod tests {
     }
 
     #[test]
+    fn numbers_come_back_as_they_went_in() {
+        assert_eq!(Cost::from_parts(5).parts(), 5);
+        assert_eq!(f64::from(delta(1e-5)), 1e-5);
+    }
+
+    #[test]
     fn one_over_mu_at_epsilon_one_is_known() {
         let mu = Cost::for_guarantee(epsilon("1"), delta(1e-5)).mu();
         assert!((1.0 / mu - 3.730_631_6).abs() < 1e-5, "{}", 1.0 / mu);

@@ -23,7 +23,7 @@ pub struct Prepared<'a> {
     values: &'a [Vec<u32>],
 }
 
-/// What left the house, and what it cost.
+/// What left the provider, and what it cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Released {
     columns: Vec<Vec<u32>>,
@@ -47,7 +47,7 @@ impl Released {
     }
 }
 
-/// What a release would look like. Nothing was paid for it, so it must not leave the house: it is
+/// What a release would look like. Nothing was paid for it, so it must not leave the provider: it is
 /// made to see what the noise does, on rows that whoever estimates may read anyway.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Preview {

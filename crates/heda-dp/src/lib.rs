@@ -27,7 +27,7 @@ pub mod ima;
 pub mod imdav;
 pub mod laplace;
 pub mod measure;
-mod normal;
+pub mod normal;
 pub mod points;
 pub mod sample;
 pub mod standard;

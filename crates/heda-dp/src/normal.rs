@@ -8,7 +8,7 @@ pub(crate) fn density(x: f64) -> f64 {
 }
 
 /// P(X > x).
-pub(crate) fn tail(x: f64) -> f64 {
+pub fn tail(x: f64) -> f64 {
     if x < 0.0 {
         1.0 - tail(-x)
     } else {

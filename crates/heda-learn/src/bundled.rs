@@ -77,6 +77,15 @@ impl Bundle {
         }
     }
 
+    /// What a class is called by people, where the file only has a code for it.
+    pub fn class_in_words(self, class: &str) -> &str {
+        match (self, class) {
+            (Self::Bcwd, "2") => "benign",
+            (Self::Bcwd, "4") => "malignant",
+            (_, class) => class,
+        }
+    }
+
     /// The schema as a text with comments.
     pub fn schema_text(self, coding: Coding) -> &'static str {
         match (self, coding) {

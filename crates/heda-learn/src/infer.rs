@@ -2,7 +2,7 @@
 //!
 //! Bounds, levels, classes and medians of the proposal are read from the rows and are therefore as
 //! private as the rows. Every such line carries a comment beginning with [`MARK`]; the owner
-//! replaces it by public knowledge before the schema leaves the house. A column that cannot be
+//! replaces it by public knowledge before the schema leaves the provider. A column that cannot be
 //! used is listed under `ignore` with its reason.
 
 mod describe;

@@ -1,6 +1,7 @@
 //! Schema, table, feature scores, clear-text training and metrics: the oracle.
 
 pub mod bundled;
+pub mod clip_range;
 pub mod collinear;
 pub mod data;
 pub mod date;
@@ -15,7 +16,6 @@ pub mod optimise;
 pub mod oracle;
 pub mod partition;
 pub mod private;
-pub mod reach;
 pub mod reference;
 pub mod resident;
 #[cfg(test)]
@@ -23,6 +23,7 @@ mod samples;
 pub mod scaling;
 pub mod schema;
 pub mod score;
+pub mod spelling;
 pub mod split;
 pub mod table;
 pub mod target;

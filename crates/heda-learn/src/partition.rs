@@ -20,7 +20,8 @@ pub enum Iota {
 }
 
 /// What `auto` aims at.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Goal {
     /// Encrypt as much as fits into so many seconds.
     WithinSeconds(f64),

@@ -1,6 +1,7 @@
 //! What can stand in a file that people write, key by key: the source of the reference, of the JSON
 //! schema for editors, and of messages about values that are none.
 
+use crate::spelling::distance;
 use serde_json::{Map, Value as Json, json};
 use std::fmt::Write;
 
@@ -17,8 +18,8 @@ pub struct Key {
     pub need: Need,
     /// A value as it is written.
     pub example: &'static str,
-    /// What it means.
-    pub meaning: &'static str,
+    /// What it means: the text of its field.
+    pub text: &'static str,
 }
 
 /// What a key can be.
@@ -89,8 +90,55 @@ pub struct FileKeys {
     pub file: &'static str,
     /// What it is for.
     pub about: &'static str,
-    /// All of its keys; those of a section stand together.
-    pub keys: &'static [Key],
+    /// Its keys, section by section; a field that is no key has none.
+    pub parts: &'static [&'static [Option<Key>]],
+}
+
+/// A struct that part of a file becomes, with the keys of that part described on its fields: the
+/// documentation of a field is what the reference, the JSON schema and the templates say, and
+/// `#[key(value, need, example)]` is what the key can be ([`Value`], [`Need`]). A field without it is
+/// a section of its own, or nothing that stands in the file.
+#[macro_export]
+macro_rules! described {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident in $section:literal {
+            $(
+                $(#[doc = $doc:literal])+
+                $(#[key $key:tt])?
+                $(#[serde $serde:tt])*
+                $field_vis:vis $field:ident: $type:ty,
+            )*
+        }
+    ) => {
+        $(#[$meta])*
+        $vis struct $name {
+            $($(#[doc = $doc])+ $(#[serde $serde])* $field_vis $field: $type,)*
+        }
+
+        impl $name {
+            /// The keys that the fields stand for.
+            $vis const KEYS: &'static [Option<$crate::reference::Key>] = &[
+                $($crate::described!(@key $section, $field, [$($doc),+], [$($key)?]),)*
+            ];
+        }
+    };
+    (@key $section:literal, $field:ident, $doc:tt, []) => { None };
+    (@key $section:literal, $field:ident, [$($doc:literal),+],
+     [($value:expr, $need:expr, $example:literal)]) => {
+        Some({
+            #[allow(unused_imports, reason = "not every struct has every kind of value")]
+            use $crate::reference::{Need::*, Value::*};
+            $crate::reference::Key {
+                section: $section,
+                name: stringify!($field),
+                value: $value,
+                need: $need,
+                example: $example,
+                text: concat!($($doc),+),
+            }
+        })
+    };
 }
 
 impl Value {
@@ -149,6 +197,11 @@ impl Value {
 }
 
 impl Key {
+    /// What it means, as part of a table.
+    pub fn meaning(&self) -> &'static str {
+        self.text.trim().trim_end_matches('.')
+    }
+
     /// Name, value, example: for messages.
     pub fn expectation(&self) -> String {
         let Self { name, example, .. } = self;
@@ -160,16 +213,21 @@ impl Key {
 }
 
 impl FileKeys {
+    /// All keys; those of a section stand together.
+    pub fn keys(&self) -> impl Iterator<Item = &'static Key> + use<> {
+        self.parts.iter().copied().flatten().flatten()
+    }
+
     /// The sections in order.
     pub fn sections(&self) -> Vec<&'static str> {
-        let mut sections: Vec<&'static str> = self.keys.iter().map(|key| key.section).collect();
+        let mut sections: Vec<&'static str> = self.keys().map(|key| key.section).collect();
         sections.dedup();
         sections
     }
 
     /// A key of a section.
     pub fn find(&self, section: &str, name: &str) -> Option<&'static Key> {
-        let mut keys = self.keys.iter();
+        let mut keys = self.keys();
         keys.find(|key| key.section == section && key.name == name)
     }
 
@@ -187,7 +245,7 @@ impl FileKeys {
                 "\n{title}\n\n| key | meaning | value | default | example |\n\
                  | --- | --- | --- | --- | --- |\n"
             );
-            for key in self.keys.iter().filter(|key| key.section == section) {
+            for key in self.keys().filter(|key| key.section == section) {
                 let default = match (key.need, key.need.default()) {
                     (Need::Required, _) => "required".to_owned(),
                     (_, None) => "none".to_owned(),
@@ -197,7 +255,7 @@ impl FileKeys {
                     text,
                     "| `{}` | {} | {} | {default} | `{}` |",
                     key.name,
-                    key.meaning.replace('|', "\\|"),
+                    key.meaning().replace('|', "\\|"),
                     key.value.words().replace('|', "\\|"),
                     key.example
                 );
@@ -228,10 +286,10 @@ impl FileKeys {
     }
 
     fn object(&self, section: &str) -> Map<String, Json> {
-        let keys = || self.keys.iter().filter(|key| key.section == section);
+        let keys = || self.keys().filter(|key| key.section == section);
         let property = |key: &Key| {
             let mut schema = key.value.json_schema();
-            schema["description"] = key.meaning.into();
+            schema["description"] = key.meaning().into();
             (key.name.to_owned(), schema)
         };
         let required: Vec<&str> = keys()
@@ -300,10 +358,11 @@ fn section_of(before: &str) -> &str {
 }
 
 /// All sections of all files, as keys name them.
-const SECTIONS: [&str; 11] = [
+const SECTIONS: [&str; 12] = [
     "label",
     "column[]",
     "auto",
+    "privacy",
     "timeouts",
     "provider[]",
     "allow[]",
@@ -335,31 +394,12 @@ fn misspelt(name: &str, expected: &[&str]) -> String {
     }
 }
 
-/// Letters to insert, delete or replace (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn near_names_are_near() {
-        assert_eq!(distance("dataset", "data_set"), 1);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("kitten", "sitting"), 3);
         assert!(
             misspelt("iteration", &["iterations", "iota"]).contains("did you mean `iterations`")
         );

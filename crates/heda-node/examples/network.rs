@@ -23,22 +23,21 @@ use common::{Running, Setup, User, identity, pinned, wire_limits};
 use heda_blocks::channel::Traffic;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Accountant;
+use heda_job::description::{RawJob, Training};
+use heda_job::guard::LocalGuard;
+use heda_job::job::{self, JobSpec, Link, Outcome, Quiet};
+use heda_job::local::{self, LocalProvider, fresh_job_id};
 use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
 use heda_learn::resident::Resolution;
 use heda_node::config::ProviderConfig;
 use heda_node::daemon::metrics::Metrics;
-use heda_node::house::TrainingHouse;
-use heda_node::house::ledger::Ledger;
-use heda_node::house::policy::Policy;
-use heda_node::house::provider_data::ProviderData;
+use heda_node::guard::ProviderService;
+use heda_node::guard::ledger::Ledger;
+use heda_node::guard::policy::Policy;
+use heda_node::guard::provider_data::ProviderData;
 use heda_node::identity::Identity;
 use heda_node::system::clock::SystemClock;
-use heda_train::house::OpenHouse;
-use heda_train::job::{self, Choice, JobSpec, Link, Outcome, Quiet};
-use heda_train::local::{self, LocalProvider, fresh_job_id};
-use heda_train::proposal::{Engine, Ranking};
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -109,8 +108,9 @@ impl Bench {
 
     fn daemon(&self) -> Running {
         let config = ProviderConfig::load(&self.config_path()).unwrap();
-        let house = TrainingHouse {
+        let guard = ProviderService {
             policy: Policy::new(&config),
+            config: config.path.clone(),
             data: ProviderData::load(&config).unwrap(),
             ledger: Ledger::open(&config.ledger_place(), Arc::new(SystemClock)).unwrap(),
             identity: self.provider.signing_key().clone(),
@@ -121,48 +121,39 @@ impl Bench {
         let mut setup = Setup::for_peers(vec![pinned("user", &self.user)]);
         setup.identity = self.provider.clone();
         setup.sessions.wire = heda_node::wire::WireLimits::default();
-        setup.start(Arc::new(house))
+        setup.start(Arc::new(guard))
     }
 
     fn spec(&self, job: u64) -> JobSpec {
-        let schema = self.bundle.schema(Coding::Paper);
-        JobSpec {
-            job: fresh_job_id(&Randomness::seeded(job)).unwrap(),
-            dataset: "rows".into(),
-            choice: Choice::Best(schema.columns().len()),
-            schema: Arc::new(schema),
-            positives: vec![1],
-            engine: Engine::Resident,
-            loss: LossKind::Logistic,
-            resolution: Resolution::default(),
-            settings: Settings {
-                method: Method::Lbfgs { memory: 10 },
-                c: Some(1.0),
-                tolerance: 0.0,
-                max_iterations: self.iterations,
+        let schema = Arc::new(self.bundle.schema(Coding::Paper));
+        let raw = RawJob {
+            training: Training {
+                settings: Settings {
+                    method: Method::Lbfgs { memory: 10 },
+                    c: Some(1.0),
+                    tolerance: 0.0,
+                    max_iterations: self.iterations,
+                },
+                resolution: Resolution::default(),
+                ..Training::usual(&schema)
             },
-            holdout_permille: 200,
-            ranking: Ranking::Agreed {
-                method: heda_learn::score::Method::KruskalWallis,
-            },
-            spending: None,
-            privacy: None,
-            key_bits: 2048,
-            class_weight: None,
-            path: None,
-        }
+
+            ..RawJob::new("rows", &schema)
+        };
+        let id = fresh_job_id(&Randomness::seeded(job)).unwrap();
+        JobSpec::new(id, raw.try_into().unwrap(), schema)
     }
 
     fn in_memory(&self, job: u64) -> Measured {
         let schema = Arc::new(self.bundle.schema(Coding::Paper));
         let (rows, _) = self.bundle.table(Coding::Paper).unwrap();
         let randomness = Randomness::seeded(SEED);
-        let seed = heda_train::fresh_row_seed(&randomness.party(NAME)).unwrap();
+        let seed = heda_job::RowSeed::fresh(&randomness.party(NAME)).unwrap();
         let accountant = Accountant::new("1".parse().unwrap());
-        let house = OpenHouse::new(Arc::new(rows), schema, seed, accountant);
+        let guard = LocalGuard::new(Arc::new(rows), schema, seed, accountant);
         let providers = [LocalProvider {
             name: NAME.into(),
-            house: Box::new(house),
+            guard: Box::new(guard),
         }];
         let spec = self.spec(job);
         let began = (Instant::now(), processor_time());

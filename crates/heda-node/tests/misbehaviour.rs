@@ -8,11 +8,13 @@ use common::gullible::Gullible;
 use common::*;
 use heda_blocks::channel::{ChannelError, WireError};
 use heda_blocks::stop::{Stop, StopCode};
+use heda_job::proposal::PROTOCOL_VERSION;
 use heda_node::client::ConnectError;
-use heda_node::identity::Identity;
+use heda_node::identity::{Identity, key_exchange};
 use heda_node::wire::frame::{Frame, Head, Kind, PIECE_LIMIT};
 use heda_node::wire::greeting::Greeting;
-use heda_train::proposal::PROTOCOL_VERSION;
+use rustls::AlertDescription;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
 use std::sync::Arc;
@@ -22,12 +24,11 @@ use tokio::net::TcpStream;
 
 type Raw = tokio_rustls::client::TlsStream<TcpStream>;
 
-fn client_config(identity: &Identity) -> rustls::ClientConfig {
+fn client_config(identity: &Identity, keys: CryptoProvider) -> rustls::ClientConfig {
     let folder = tempfile::tempdir().unwrap();
     identity.store("raw", folder.path()).unwrap();
     let key = PrivateKeyDer::from_pem_file(folder.path().join("key.pem")).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    rustls::ClientConfig::builder_with_provider(provider)
+    rustls::ClientConfig::builder_with_provider(Arc::new(keys))
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
@@ -36,10 +37,10 @@ fn client_config(identity: &Identity) -> rustls::ClientConfig {
         .unwrap()
 }
 
-/// A connection that offers this protocol in the handshake.
-async fn raw_stream(identity: &Identity, daemon: &Running, protocol: &[u8]) -> Raw {
-    let mut config = client_config(identity);
-    config.alpn_protocols = vec![protocol.to_vec()];
+/// A connection after a good handshake.
+async fn raw_stream(identity: &Identity, daemon: &Running) -> Raw {
+    let mut config = client_config(identity, key_exchange::provider());
+    config.alpn_protocols = vec![b"heda".to_vec()];
     let tls = tokio_rustls::TlsConnector::from(Arc::new(config));
     let tcp = TcpStream::connect(daemon.address).await.unwrap();
     tls.connect("provider".try_into().unwrap(), tcp)
@@ -96,7 +97,7 @@ impl Bench {
     /// Sends bytes and returns the frames of the answer, until the provider ends the connection.
     fn answer_to(&self, bytes: &[u8]) -> Vec<(Kind, Vec<u8>)> {
         let answer = self.runtime.block_on(async {
-            let mut stream = raw_stream(&self.user, &self.daemon, b"heda").await;
+            let mut stream = raw_stream(&self.user, &self.daemon).await;
             // It may break the connection while we still send.
             let _ = stream.write_all(bytes).await;
             all_of(&mut stream).await
@@ -147,7 +148,7 @@ fn another_version_is_told_which_one_it_needs() {
         };
         let (stop, before) = bench.refusal_of(&raw_frame(1, &greeting.to_bytes()));
         assert_eq!(stop.code, StopCode::Version);
-        let words = format!("needs protocol version 2, the data user speaks version {theirs}");
+        let words = format!("needs protocol version 3, the data user speaks version {theirs}");
         assert!(stop.words.contains(&words), "{stop}");
         // The provider's own greeting comes first, for programs that look at nothing else.
         let [(Kind::Greeting, ours)] = before.as_slice() else {
@@ -158,37 +159,55 @@ fn another_version_is_told_which_one_it_needs() {
     bench.still_serves();
 }
 
-/// The preface, settings and request of a client of version 0.1, as far as they are looked at.
-const OLD_GREETING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\
-    \0\0\x06\x04\0\0\0\0\0\0\x02\0\0\0\0\
-    \0\0\x02\x01\x04\0\0\0\x01\x83\x86";
+/// What the provider answers to a handshake that offers this protocol and these groups of keys.
+fn refusal_of_a_handshake(
+    bench: &Bench,
+    protocol: &[u8],
+    keys: CryptoProvider,
+) -> AlertDescription {
+    let mut config = client_config(&bench.user, keys);
+    config.alpn_protocols = vec![protocol.to_vec()];
+    let refused = bench.runtime.block_on(async {
+        let tcp = TcpStream::connect(bench.daemon.address).await.unwrap();
+        let tls = tokio_rustls::TlsConnector::from(Arc::new(config));
+        tls.connect("provider".try_into().unwrap(), tcp).await
+    });
+    let error = refused.unwrap_err();
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(rustls::Error::AlertReceived(alert)) => *alert,
+        _ => panic!("{error}"),
+    }
+}
 
 #[test]
-fn a_data_user_of_version_0_1_is_told_to_update_in_its_own_language() {
+fn a_data_user_of_version_0_1_fails_in_the_handshake() {
     let bench = bench();
-    let answer = bench.runtime.block_on(async {
-        let mut stream = raw_stream(&bench.user, &bench.daemon, b"h2").await;
-        stream.write_all(OLD_GREETING).await.unwrap();
-        all_of(&mut stream).await
-    });
-    let text = String::from_utf8_lossy(&answer);
-    // gRPC's FAILED_PRECONDITION, with words.
-    assert!(text.contains("grpc-status\u{1}9"), "{text:?}");
-    let words = "this provider needs protocol version 2 (heda 0.2)";
-    assert!(text.contains(words), "{text:?}");
+    // It knows X25519 only, and offers gRPC.
+    let alert = refusal_of_a_handshake(&bench, b"h2", ring::default_provider());
+    assert_eq!(alert, AlertDescription::HandshakeFailure);
+    let alert = refusal_of_a_handshake(&bench, b"h2", key_exchange::provider());
+    assert_eq!(alert, AlertDescription::NoApplicationProtocol);
     bench.still_serves();
 }
 
-/// Why our program does not talk to a provider that knows X25519 only and says that it speaks
-/// `protocol`.
-fn refusal_of_an_older_provider(protocol: &[u8]) -> ConnectError {
+/// No conversation can be recorded now and opened by a quantum computer later.
+#[test]
+fn a_data_user_without_ml_kem_fails_in_the_handshake() {
+    let bench = bench();
+    let alert = refusal_of_a_handshake(&bench, b"heda", ring::default_provider());
+    assert_eq!(alert, AlertDescription::HandshakeFailure);
+    bench.still_serves();
+}
+
+/// Why our program does not talk to a provider that has these groups of keys and says that it
+/// speaks `protocol`.
+fn refusal_of_another_provider(protocol: &[u8], keys: CryptoProvider) -> ConnectError {
     let (user, old) = (identity("user"), identity("provider"));
     let runtime = runtime();
     let folder = tempfile::tempdir().unwrap();
     old.store("old", folder.path()).unwrap();
     let key = PrivateKeyDer::from_pem_file(folder.path().join("key.pem")).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+    let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(keys))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
@@ -214,26 +233,32 @@ fn refusal_of_an_older_provider(protocol: &[u8]) -> ConnectError {
 }
 
 #[test]
-fn a_provider_of_version_0_1_is_refused_with_both_versions() {
-    // It knows gRPC only, and says so in the handshake.
-    let error = refusal_of_an_older_provider(b"h2");
-    assert!(matches!(error, ConnectError::Greeting { .. }), "{error}");
-    let words = error.to_string();
-    assert!(
-        words.contains("version 1 (heda 0.1)") && words.contains("this program speaks version 2"),
-        "{words}"
-    );
-    assert!(!error.is_passing());
+fn a_provider_without_ml_kem_is_refused_and_must_update() {
+    // Version 0.1 said in the handshake that it speaks gRPC; a recorded conversation of either
+    // could be opened by a quantum computer later.
+    for protocol in [&b"h2"[..], b"heda"] {
+        let error = refusal_of_another_provider(protocol, ring::default_provider());
+        assert!(matches!(error, ConnectError::Greeting { .. }), "{error}");
+        let words = error.to_string();
+        assert!(
+            words.contains("X25519MLKEM768") && words.contains("protocol version 3"),
+            "{words}"
+        );
+        assert!(words.ends_with("the provider must update"), "{words}");
+        assert!(!error.is_passing());
+    }
 }
 
 #[test]
-fn a_provider_that_would_leave_recorded_conversations_open_is_refused() {
-    let error = refusal_of_an_older_provider(b"heda");
+fn a_server_of_another_protocol_is_refused() {
+    let error = refusal_of_another_provider(b"h2", key_exchange::provider());
     assert!(matches!(error, ConnectError::Greeting { .. }), "{error}");
+    let words = error.to_string();
     assert!(
-        error.to_string().contains("X25519 without ML-KEM"),
-        "{error}"
+        words.contains("does not speak the protocol of Heda"),
+        "{words}"
     );
+    assert!(!error.is_passing());
 }
 
 #[test]
@@ -314,7 +339,7 @@ fn whoever_pours_after_the_end_is_cut_off() {
     let bench = bench();
     let frame = raw_frame(LAST_PIECE, &vec![1; PIECE_LIMIT]);
     let frames = bench.runtime.block_on(async {
-        let mut stream = raw_stream(&bench.user, &bench.daemon, b"heda").await;
+        let mut stream = raw_stream(&bench.user, &bench.daemon).await;
         let greeting = Frame::greeting();
         stream.write_all(greeting.as_bytes()).await.unwrap();
         // A message of another step: the session ends, the frames are sound.
@@ -333,13 +358,11 @@ fn whoever_pours_after_the_end_is_cut_off() {
 #[test]
 fn garbage_inside_tls_ends_the_connection_only() {
     let bench = bench();
-    for protocol in [&b"heda"[..], b"h2"] {
-        bench.runtime.block_on(async {
-            let mut stream = raw_stream(&bench.user, &bench.daemon, protocol).await;
-            stream.write_all(&[0xa5; 4096]).await.unwrap();
-            all_of(&mut stream).await;
-        });
-    }
+    bench.runtime.block_on(async {
+        let mut stream = raw_stream(&bench.user, &bench.daemon).await;
+        stream.write_all(&[0xa5; 4096]).await.unwrap();
+        all_of(&mut stream).await;
+    });
     bench.still_serves();
 }
 
@@ -347,7 +370,7 @@ fn garbage_inside_tls_ends_the_connection_only() {
 fn tls_1_2_is_not_spoken() {
     use std::io::{Read, Write};
     let bench = bench();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = key_exchange::provider();
     assert!(
         provider
             .cipher_suites

@@ -93,7 +93,7 @@ fn a_stranger_is_refused_in_the_handshake() {
 fn a_client_without_certificate_is_refused() {
     let daemon = echo_daemon(&identity("user"));
     let roots = rustls::RootCertStore::empty();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(heda_node::identity::key_exchange::provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()

@@ -5,87 +5,20 @@
 mod common;
 #[path = "common/hospitals.rs"]
 mod hospitals;
+#[path = "common/promise.rs"]
+mod promise;
 
 use common::*;
 use heda_dp::gdp::Cost;
-use heda_learn::private::PrivatePlan;
+use heda_job::guard::AgreedPlan;
+use heda_job::proposal::Privacy;
 use heda_node::client::training::{NetworkJob, NetworkJobError, Notice};
 use heda_node::config::OnLoss;
-use heda_node::house::ledger::{JobKey, JobTerms, PrivateCap};
-use heda_train::house::Bought;
-use heda_train::job::{Choice, JobSpec};
-use heda_train::proposal::{Privacy, Ranking};
+use heda_node::guard::ledger::{JobKey, JobTerms, Ledger, PrivateCap};
 use hospitals::*;
+use promise::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-const PATIENCE: Duration = Duration::from_secs(60);
-
-fn privacy() -> Privacy {
-    let promise = Privacy::new("1".parse().unwrap(), "1e-5".parse().unwrap(), 699);
-    promise.suited(&spec(1).schema)
-}
-
-fn private_spec(job: u64, privacy: Privacy) -> JobSpec {
-    let plain = spec(job);
-    let names = plain.schema.columns().iter();
-    let features: Vec<String> = names.map(|column| column.name().to_owned()).collect();
-    JobSpec {
-        loss: heda_learn::loss::LossKind::BoundedLogistic,
-        resolution: heda_learn::resident::Resolution::PRIVATE,
-        holdout_permille: 200,
-        choice: Choice::Best(features.len()),
-        ranking: Ranking::Given { features },
-        spending: None,
-        privacy: Some(privacy),
-        ..plain
-    }
-}
-
-fn plan() -> PrivatePlan {
-    let width = spec(1).schema.width() + 1;
-    privacy().plan(width).unwrap()
-}
-
-const CAP: &str = "privacy_required = true\nprivacy_epsilon_total = 2\nprivacy_delta = 1e-5";
-
-fn cap() -> PrivateCap {
-    PrivateCap {
-        epsilon: "2".parse().unwrap(),
-        per_user: "2".parse().unwrap(),
-        delta: "1e-5".parse().unwrap(),
-    }
-}
-
-fn world(limits: &str) -> World {
-    let mut world = World::new();
-    for hospital in &mut world.hospitals {
-        hospital.limits = format!("{limits}\n");
-    }
-    world
-}
-
-fn job(world: &World, daemons: &[Running], spec: JobSpec) -> NetworkJob {
-    NetworkJob {
-        spec,
-        ..world.job(1, world.remotes(daemons), PATIENCE)
-    }
-}
-
-fn spent(world: &World) -> Vec<Cost> {
-    let one = |hospital: &Hospital| {
-        let account = hospital.ledger().private("biopsies", Some(&cap()));
-        account.unwrap().spent
-    };
-    world.hospitals.iter().map(one).collect()
-}
-
-fn refused(world: &World, job: NetworkJob, out: &str) -> String {
-    match world.run(job, out, false) {
-        Err(NetworkJobError::Refused { stop, .. }) => stop.to_string(),
-        other => panic!("{:?}", other.map(|outcome| outcome.fits.len())),
-    }
-}
 
 #[test]
 fn sockets_train_the_same_private_model_as_memory_and_every_ledger_was_charged() {
@@ -134,50 +67,124 @@ fn sockets_train_the_same_private_model_as_memory_and_every_ledger_was_charged()
     assert_eq!(spent(&world), before, "refused before anything was paid");
 }
 
+/// What a data user is told that it may still have is what it would get: its own part, less its own jobs;
+/// or nothing, where the operator wishes it.
 #[test]
-fn a_budget_that_ends_in_the_middle_ends_the_job() {
+fn a_data_user_is_told_its_own_room_or_none() {
+    let mut world = world(&format!("{CAP}\nprivacy_epsilon_per_user = 1.3"));
+    world.hospitals[2].limits += "privacy_room_told = false\n";
+    let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
+    let running = job(&world, &daemons, private_spec(1, privacy()));
+    let outcome = world.run(running, "one", false).unwrap();
+    let told = |number: usize| outcome.providers[number].charged.unwrap();
+    assert_eq!(told(2).left, None);
+    assert_eq!(told(2).cost, plan().cost());
+    for number in [0, 1] {
+        let cap = PrivateCap {
+            per_user: "1.3".parse().unwrap(),
+            ..cap()
+        };
+        let left = told(number).left.unwrap();
+        let all = cap.total().minus(plan().cost()).unwrap();
+        assert!(
+            left < all.epsilon(cap.delta).unwrap().to_f64() - 0.3,
+            "{left}"
+        );
+        let next = JobKey {
+            peer: identity("user").fingerprint(),
+            id: "next".into(),
+        };
+        let ledger = world.hospitals[number].ledger();
+        let held = |epsilon: f64| {
+            let epsilon = format!("{epsilon:.4}").parse().unwrap();
+            let cost = Cost::for_guarantee(epsilon, cap.delta);
+            let plan = AgreedPlan {
+                cost,
+                persons: false,
+            };
+            ledger.hold(&next, "biopsies", plan, &cap)
+        };
+        assert!(held(left + 0.01).is_err(), "no more than it is told");
+        held(left).unwrap();
+    }
+}
+
+/// Where the operator keeps the room to himself, a refusal does not tell it either.
+#[test]
+fn a_refusal_does_not_tell_what_others_have_spent_and_set_aside() {
+    for (told, words) in [
+        (true, "jobs that run have set aside"),
+        (false, "no room for this job"),
+    ] {
+        let world = world(&format!("{CAP}\nprivacy_room_told = {told}"));
+        let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
+        let ledger = world.hospitals[0].ledger();
+        let most = AgreedPlan {
+            cost: cap().total(),
+            persons: false,
+        };
+        ledger
+            .hold(&other_job(&ledger), "biopsies", most, &cap())
+            .unwrap();
+        let job = NetworkJob {
+            spec: private_spec(1, privacy()),
+            ..world.job(1, world.remotes(&daemons), Duration::from_secs(1))
+        };
+        let refused = world.run(job, "one", false).unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+        assert_eq!(refused.contains("epsilon"), told, "{refused}");
+    }
+}
+
+/// Another job of another data user, recorded at a provider.
+fn other_job(ledger: &Ledger) -> JobKey {
+    let other = JobKey {
+        peer: identity("other").fingerprint(),
+        id: "other".into(),
+    };
+    let terms = JobTerms {
+        label: "other".into(),
+        data_set: "biopsies".into(),
+        engine: "resident".into(),
+        request: "x".into(),
+    };
+    ledger.open_job(&other, &terms).unwrap();
+    other
+}
+
+#[test]
+fn what_a_job_has_set_aside_nobody_else_spends() {
     let world = world(CAP);
     let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
     let mut running = job(&world, &daemons, private_spec(1, privacy()));
-    // Somebody else is served meanwhile, until two more gradients are left.
-    let each = plan().cost_of_gradient();
     let config = world.hospitals[1].config();
-    let seen = Arc::new(Mutex::new(0));
-    let counted = Arc::clone(&seen);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let tried = Arc::clone(&seen);
     running.listener = Arc::new(move |notice| {
-        let Notice::Iteration { done, .. } = notice else {
+        if !matches!(notice, Notice::Iteration { done: 3, .. }) {
             return;
-        };
-        *counted.lock().unwrap() = done;
-        if done == 3 {
-            let clock = Arc::new(heda_node::system::clock::SystemClock);
-            let place = config.ledger_place();
-            let ledger = heda_node::house::ledger::Ledger::open(&place, clock).unwrap();
-            let other = JobKey {
-                peer: identity("other").fingerprint(),
-                id: "other".into(),
+        }
+        let clock = Arc::new(heda_node::system::clock::SystemClock);
+        let ledger = Ledger::open(&config.ledger_place(), clock).unwrap();
+        let other = other_job(&ledger);
+        let spent = ledger.private("biopsies", Some(&cap())).unwrap().spent;
+        let left = cap().total().minus(spent).unwrap();
+        let beside = cap().total().minus(plan().cost()).unwrap();
+        for cost in [left, beside] {
+            let plan = AgreedPlan {
+                cost,
+                persons: false,
             };
-            let terms = JobTerms {
-                label: "other".into(),
-                data_set: "biopsies".into(),
-                engine: "resident".into(),
-                request: "x".into(),
-            };
-            ledger.open_job(&other, &terms).unwrap();
-            let kept = each.times(5).plus(plan().cost_of_moments());
-            let left = cap().total().minus(kept).unwrap();
-            let bought = Bought::Gradient { iteration: 0 };
-            ledger
-                .pay(&other, "biopsies", (bought, left), &cap())
-                .unwrap();
+            let held = ledger.hold(&other, "biopsies", plan, &cap());
+            tried.lock().unwrap().push(held.map_err(|e| e.to_string()));
         }
     });
-    let words = refused(&world, running, "one");
-    assert!(words.contains("nothing was released"), "{words}");
-    assert_eq!(*seen.lock().unwrap(), 5, "two more, as there was room for");
-    let spent = spent(&world);
-    assert!(spent[1] <= cap().total());
-    assert!(spent[0] >= each.times(5) && spent[2] >= each.times(5));
+    world.run(running, "one", false).unwrap();
+    let tried = seen.lock().unwrap().clone();
+    let words = tried[0].clone().unwrap_err();
+    assert!(words.contains("have set aside"), "{words}");
+    assert_eq!(tried[1], Ok(()), "what fits beside it is free");
+    assert_eq!(spent(&world), [plan().cost(); 3]);
 }
 
 #[test]
@@ -190,15 +197,11 @@ fn a_provider_decides_what_it_serves_and_whose_noise_it_counts_on() {
         trusted: Some(2),
         ..privacy()
     };
-    let words = refused(
-        &world,
-        job(&world, &daemons, private_spec(2, trusting)),
-        "all",
-    );
-    assert!(
-        words.contains("put `trusted = 1` under [privacy]"),
-        "{words}"
-    );
+    // The job asks for two others, each counts on one of those it knows, and that is agreed on.
+    let running = job(&world, &daemons, private_spec(2, trusting));
+    let outcome = world.run(running, "all", false).unwrap();
+    assert_eq!(outcome.privacy.unwrap().trusted, Some(1));
+    let before = spent(&world);
     let weak = Privacy {
         delta: "0.01".parse().unwrap(),
         rows: 50,
@@ -206,26 +209,14 @@ fn a_provider_decides_what_it_serves_and_whose_noise_it_counts_on() {
     };
     let words = refused(&world, job(&world, &daemons, private_spec(3, weak)), "weak");
     assert!(words.contains("is no protection for 187 rows"), "{words}");
-    assert_eq!(spent(&world), [Cost::ZERO; 3]);
+    assert_eq!(spent(&world), before);
     drop(daemons);
     let strangers =
         self::world("privacy_epsilon_total = 2\nprivacy_delta = 1e-5\nprivacy_trusted = 0");
     let daemons: Vec<Running> = strangers.hospitals.iter().map(Hospital::serve).collect();
-    let words = refused(
-        &strangers,
-        job(&strangers, &daemons, private_spec(1, privacy())),
-        "one",
-    );
-    assert!(
-        words.contains("put `trusted = 0` under [privacy]"),
-        "{words}"
-    );
-    let alone = Privacy {
-        trusted: Some(0),
-        ..privacy()
-    };
-    let outcome = job(&strangers, &daemons, private_spec(2, alone));
-    strangers.run(outcome, "two", false).unwrap();
+    let running = job(&strangers, &daemons, private_spec(1, privacy()));
+    let outcome = strangers.run(running, "one", false).unwrap();
+    assert_eq!(outcome.privacy.unwrap().trusted, Some(0));
     assert_eq!(spent(&strangers), [plan().cost(); 3]);
     drop(daemons);
     let without = self::world("");
@@ -238,13 +229,14 @@ fn a_provider_decides_what_it_serves_and_whose_noise_it_counts_on() {
     assert!(words.contains("no budget for private jobs"), "{words}");
 }
 
-/// A gradient that is asked for again after a break has other noise and is paid again; nobody gets
-/// one that was not paid for.
+/// Cuts lines of a job wherever they fall; what providers charge is never more than the plan, and what
+/// was charged is what was recorded.
 #[test]
-fn broken_lines_cost_and_never_give() {
+fn broken_lines_cost_answers_and_never_budget() {
     let world = world(CAP);
     let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
-    let line = Proxy::cut_at(daemons[1].address, &[4_000, 60_000, 150_000, 300_000]);
+    let cuts: Vec<usize> = (0..40).map(|n| 20_000 + 9_973 * n % 400_000).collect();
+    let line = Proxy::cut_at(daemons[1].address, &cuts);
     let mut remotes = world.remotes(&daemons);
     remotes[1].address = line.address.to_string();
     let spec = private_spec(1, privacy());
@@ -252,36 +244,64 @@ fn broken_lines_cost_and_never_give() {
         spec,
         ..world.job(1, remotes, PATIENCE)
     };
-    let losses = Arc::new(Mutex::new(0));
+    let losses = Arc::new(Mutex::new((0, 0)));
     let counted = Arc::clone(&losses);
-    running.listener = Arc::new(move |notice| {
-        if matches!(notice, Notice::Lost { .. } | Notice::Retry { .. }) {
-            *counted.lock().unwrap() += 1;
-        }
+    running.listener = Arc::new(move |notice| match notice {
+        Notice::Lost { .. } | Notice::Retry { .. } => counted.lock().unwrap().0 += 1,
+        Notice::LostAnswer => counted.lock().unwrap().1 += 1,
+        _ => {}
     });
-    world.run(running, "one", false).unwrap();
-    assert!(*losses.lock().unwrap() >= 3, "the line was cut");
+    let outcome = world.run(running, "one", false);
+    let (cuts, lost) = *losses.lock().unwrap();
+    assert!(cuts >= 3, "the line was cut {cuts} times");
     let each = plan().cost_of_gradient();
     for (hospital, spent) in world.hospitals.iter().zip(spent(&world)) {
+        assert!(spent <= plan().cost(), "never more than the plan");
         let status = hospital.ledger().status("biopsies").unwrap();
-        let (gradients, counts) = (status.jobs[0].iterations, status.jobs[0].evaluations);
-        let counts = plan().cost_of_counts().times(counts);
-        // Moments were bought once, or again where the line broke before they were known.
-        let moments = plan().cost_of_moments();
-        let training = spent.minus(each.times(gradients));
-        let sold = training.map_or(0, |rest| rest.parts() / moments.parts());
-        assert_eq!(
-            spent,
-            each.times(gradients).plus(moments.times(sold)).max(counts)
+        let moments = plan()
+            .cost_of_moment_answer()
+            .times(status.jobs[0].rankings);
+        let training = each.times(status.jobs[0].iterations).plus(moments);
+        assert!(
+            status.jobs[0].evaluations <= 2,
+            "right predictions and a table"
         );
-        assert!(sold >= 1 || spent == counts);
-        assert!(spent >= plan().cost());
+        // Counts are of other rows and cost no more than the training.
+        assert!(spent >= training && spent.minus(training) <= Some(plan().cost_of_counts()));
     }
-    let all: u64 = spent(&world).iter().map(|spent| spent.parts()).sum();
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.lost, lost);
+    assert_eq!(outcome.fits[0].iterations, plan().gradients());
+    for (provider, spent) in outcome.providers.iter().zip(spent(&world)) {
+        assert_eq!(provider.charged.unwrap().cost, spent, "as it was told");
+    }
+}
+
+/// A data user that asks and goes away before it has paid blocks nobody.
+#[test]
+fn a_job_that_goes_away_leaves_the_budget_to_others() {
+    let world = world(CAP);
+    let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
+    let whole = Privacy {
+        epsilon: "2".parse().unwrap(),
+        ..privacy()
+    };
+    // It sets everything aside and stops before it buys anything.
+    let mut running = job(&world, &daemons, private_spec(1, whole));
+    let (switch, stop) = heda_node::system::stop::StopSwitch::new();
+    running.listener = Arc::new(move |notice| {
+        if matches!(notice, Notice::CountsOn { .. }) {
+            switch.stop();
+        }
+    });
+    let stopped = world.run_until(running, "away", &stop);
     assert!(
-        all > 3 * plan().cost().parts(),
-        "repeated gradients were paid"
+        matches!(stopped, Err(NetworkJobError::Stopped(_))),
+        "it went away"
     );
+    assert_eq!(spent(&world), [Cost::ZERO; 3]);
+    let next = job(&world, &daemons, private_spec(2, whole));
+    world.run(next, "next", false).unwrap();
 }
 
 /// A provider that is lost takes its noise along. While nothing has left, the others go on with

@@ -1,4 +1,4 @@
-//! Whole jobs over TLS sockets: houses with ledgers on one side, a data user on the other.
+//! Whole jobs over TLS sockets: guards with ledgers on one side, a data user on the other.
 #![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
 
 mod common;

@@ -4,10 +4,10 @@ use crate::fault::guarded;
 use crate::model::Model;
 use crate::work;
 use heda::failure::{Failure, Kind};
-use heda::{DataUser, RemoteJob, ResultFolder, confirmed_schema, report};
-use heda_node::config::{Answer, Seconds};
+use heda::{DataUser, Phases, RemoteJob, ResultFolder, confirmed_schema, report};
+use heda_node::config::SecondsValue;
 use pyo3::prelude::*;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What training leaves.
 #[pyclass(module = "heda._heda", frozen)]
@@ -44,7 +44,7 @@ impl Trained {
     /// Who learned what, in words.
     #[getter]
     fn privacy(&self) -> String {
-        self.trained.summary.privacy()
+        self.trained.summary.who_learned()
     }
 
     /// The whole report as one page; `command` is what was typed.
@@ -59,14 +59,6 @@ impl Trained {
     }
 }
 
-fn load(path: &Path, answers: Option<&Path>) -> Result<RemoteJob, Failure> {
-    let answers = match answers {
-        Some(folder) => Answer::in_folder(folder).map_err(Failure::input)?,
-        None => Vec::new(),
-    };
-    RemoteJob::with_answers(path, &answers)
-}
-
 /// Checks a job file and tells data set, loss, engine, providers and whether it is seeded.
 #[pyfunction]
 #[pyo3(signature = (path, answers=None))]
@@ -76,7 +68,7 @@ pub(crate) fn describe_job(
     answers: Option<PathBuf>,
 ) -> PyResult<(String, String, String, usize, bool)> {
     guarded(py, || {
-        let remote = load(&path, answers.as_deref())?;
+        let remote = RemoteJob::as_invited(&path, answers.as_deref())?;
         let job = remote.job();
         Ok((
             job.data_set().to_owned(),
@@ -108,14 +100,16 @@ pub(crate) fn train(
 ) -> PyResult<Trained> {
     work::wait_for_left(py)?;
     let job = guarded(py, || {
-        let job = load(&path, answers.as_deref())?;
+        let job = RemoteJob::as_invited(&path, answers.as_deref())?;
+        job.check_answered()?;
         confirmed_schema(job.schema_path(), unconfirmed)?;
-        match patience.map(Seconds::try_from).transpose() {
+        match patience.map(SecondsValue::try_from).transpose() {
             Ok(Some(patience)) => Ok(job.with_patience(patience)),
             Ok(None) => Ok(job),
             Err(error) => Err(Failure::input(format!("patience: {error}"))),
         }
     })?;
+    let phases = Phases::of(job.job());
     work::run(py, watch, move |teller| {
         let into = ResultFolder {
             folder: &out,
@@ -123,7 +117,7 @@ pub(crate) fn train(
             command: &command,
             mode: MODE,
         };
-        DataUser::train_remotely_until(&job, &into, teller.listener(), &teller.stop())
+        DataUser::train_remotely_until(&job, &into, teller.listener(phases), &teller.stop())
     })
     .map(Trained::of)
 }

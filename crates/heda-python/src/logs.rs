@@ -18,9 +18,9 @@ const QUEUE: usize = 1024;
 /// Longer lines are cut: peers cause some of them.
 const LINE_LIMIT: usize = 4096;
 
-type Line = (u8, String, String);
+type LogLine = (u8, String, String);
 
-static LINES: OnceLock<Mutex<Receiver<Line>>> = OnceLock::new();
+static LINES: OnceLock<Mutex<Receiver<LogLine>>> = OnceLock::new();
 
 /// Begins to collect lines; a second call changes nothing.
 pub(crate) fn start() {
@@ -34,7 +34,7 @@ pub(crate) fn start() {
     });
 }
 
-struct Outlet(SyncSender<Line>);
+struct Outlet(SyncSender<LogLine>);
 
 impl<S: Subscriber> Layer<S> for Outlet {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
@@ -77,7 +77,7 @@ impl Visit for Words {
 
 /// The next line as level of `logging`, target and words; nothing after so many seconds.
 #[pyfunction]
-pub(crate) fn next_line(py: Python<'_>, seconds: f64) -> Option<Line> {
+pub(crate) fn next_line(py: Python<'_>, seconds: f64) -> Option<LogLine> {
     start();
     py.detach(|| {
         let lines = LINES.get()?.lock().unwrap_or_else(PoisonError::into_inner);

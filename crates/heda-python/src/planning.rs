@@ -1,6 +1,7 @@
 //! What a job will cost, for Python.
 
 use crate::schema::Schema;
+use crate::simulate::exact;
 use crate::work;
 use heda::RemoteJob;
 use heda::failure::{Failure, Kind};
@@ -17,18 +18,30 @@ pub(crate) fn plan_schema(
     providers: usize,
     encrypt: Option<usize>,
     iterations: u32,
+    private: Option<(f64, Option<f64>)>,
 ) -> PyResult<(String, String)> {
     let schema = schema.checked().clone();
-    told(py, move || {
-        PlanSubject::of_schema(schema, rows, providers, encrypt, (iterations, 1))
+    told(py, move || match private {
+        None => PlanSubject::of_schema(schema, rows, providers, encrypt, (iterations, 1)),
+        Some((epsilon, delta)) => {
+            PlanSubject::of_promise(schema, rows, providers, (exact(epsilon)?, delta))
+        }
     })
 }
 
-/// The plan of a job file.
+/// The plan of a job file, also as `heda invite` wrote it.
 #[pyfunction]
-pub(crate) fn plan_job(py: Python<'_>, path: PathBuf, rows: usize) -> PyResult<(String, String)> {
+#[pyo3(signature = (path, answers, rows, providers))]
+pub(crate) fn plan_job(
+    py: Python<'_>,
+    path: PathBuf,
+    answers: Option<PathBuf>,
+    rows: Option<usize>,
+    providers: usize,
+) -> PyResult<(String, String)> {
     told(py, move || {
-        PlanSubject::of_job(&RemoteJob::load(&path)?, rows)
+        let job = RemoteJob::as_invited(&path, answers.as_deref())?;
+        PlanSubject::of_job(&job, rows, providers)
     })
 }
 

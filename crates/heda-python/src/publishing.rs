@@ -13,7 +13,7 @@ use pyo3::types::PyByteArray;
 /// What is asked for, as a dict.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub(crate) struct Asked {
+pub(crate) struct PublishingOptions {
     features: Vec<String>,
     mechanism: String,
     epsilon: String,
@@ -22,7 +22,7 @@ pub(crate) struct Asked {
     bits: u32,
 }
 
-impl Asked {
+impl PublishingOptions {
     fn request(&self) -> Result<PublishRequest<'_>, Failure> {
         Ok(PublishRequest {
             features: &self.features,
@@ -36,7 +36,7 @@ impl Asked {
 }
 
 /// A column: its name and float64, or its name, int32 and what they stand for.
-type Column<'py> = (String, Bound<'py, PyByteArray>, Option<Vec<String>>);
+type PublishedColumn<'py> = (String, Bound<'py, PyByteArray>, Option<Vec<String>>);
 
 fn json(report: &PublishReport) -> Result<String, Failure> {
     serde_json::to_string(report).map_err(|e| Failure::new(Kind::Bug, e))
@@ -48,7 +48,7 @@ pub(crate) fn preview_publishing(
     py: Python<'_>,
     rows: &Rows,
     schema: &Schema,
-    asked: Asked,
+    asked: PublishingOptions,
 ) -> PyResult<(String, String)> {
     let found = || {
         let report = publishing::preview(schema.checked(), &rows.data, &asked.request()?)?;
@@ -63,8 +63,8 @@ pub(crate) fn publish<'py>(
     py: Python<'py>,
     rows: &Rows,
     schema: &Schema,
-    asked: Asked,
-) -> PyResult<(Vec<Column<'py>>, String, String)> {
+    asked: PublishingOptions,
+) -> PyResult<(Vec<PublishedColumn<'py>>, String, String)> {
     let published = || publishing::publish(schema.checked(), &rows.data, &asked.request()?);
     let published = guarded(py, || py.detach(published))?;
     let column = |(name, values): (&str, PublishedValues)| match values {

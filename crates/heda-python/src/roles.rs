@@ -159,7 +159,7 @@ pub(crate) fn preview(
     job: PathBuf,
     peer: &str,
 ) -> PyResult<(String, Option<String>)> {
-    let preview = || oversight::preview(&load(&config)?, &job, peer);
+    let preview = || oversight::preview(&load(&config)?, &job, None, peer);
     let preview = guarded(py, || py.detach(preview))?;
     let refusal = preview.refusal.map(|refusal| refusal.to_string());
     Ok((preview.words, refusal))

@@ -1,12 +1,11 @@
 //! A whole job in this process, on rows that the caller may read.
 
-use crate::fault::input;
 use crate::job::Trained;
 use crate::schema::Schema;
 use crate::table::Rows;
 use crate::work;
 use heda::{ClassWeight, Dataset, Engine, Epsilon, Failure, Job, JobBuilder, LossKind};
-use heda::{PenaltyPath, Simulation, Spending};
+use heda::{PenaltyPath, Phases, Share, Simulation, Spending};
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde::de::IntoDeserializer;
@@ -55,39 +54,29 @@ pub(crate) fn simulate(
         .job(builder, &data)
         .and_then(|job| job.build().map_err(Failure::input));
     let job = job.map_err(|failure| crate::fault::raised(py, &failure))?;
-    let permille = permille(wanted.holdout).ok_or_else(|| {
-        input(
-            py,
-            "holdout: choose a share of at least 0 and below 1, such as 0.2",
-        )
-    })?;
+    let held_out = job.held_out();
+    let phases = Phases::of(&job);
     let mut simulation = Simulation::new(job)
         .title(title)
         .providers(providers)
-        .set_aside(permille);
+        .set_aside(held_out);
     if let Some(seed) = seed {
         simulation = simulation.danger_seeded(seed);
     }
     work::run(py, watch, move |teller| {
-        simulation.run(&data, &mut teller.observer())
+        simulation.run(&data, &mut teller.observer(phases))
     })
     .map(Trained::of)
-}
-
-/// A share in thousandths.
-fn permille(share: f64) -> Option<u32> {
-    (0.0..0.9995)
-        .contains(&share)
-        .then(|| (1000.0 * share).round() as u32)
 }
 
 impl Wanted {
     fn job(&self, builder: JobBuilder, data: &Dataset) -> Result<JobBuilder, Failure> {
         let loss: LossKind = named("loss", &self.loss)?;
         let engine: Engine = named("engine", &self.engine)?;
-        let permille = permille(self.holdout).unwrap_or(0);
-        let training = data.rows() - data.rows() * permille as usize / 1000;
-        let builder = builder.engine(engine).loss(loss).hold_out(permille);
+        let held_out =
+            Share::new(self.holdout).map_err(|e| Failure::input(format!("holdout: {e}")))?;
+        let training = data.rows() - held_out.of(data.rows() as u64) as usize;
+        let builder = builder.engine(engine).loss(loss).hold_out(self.holdout);
         let builder = builder.class_weight(self.class_weight());
         let mut builder = self.settings(builder);
         if let Some(iota) = self.encrypt {
@@ -131,6 +120,6 @@ pub(crate) fn named<'n, T: Deserialize<'n>>(what: &str, name: &'n str) -> Result
 }
 
 /// ε as it is written, without the noise of binary fractions.
-fn exact(epsilon: f64) -> Result<Epsilon, Failure> {
+pub(crate) fn exact(epsilon: f64) -> Result<Epsilon, Failure> {
     epsilon.to_string().parse().map_err(Failure::input)
 }

@@ -2,7 +2,7 @@
 //! progress is told on the thread that called.
 
 use crate::fault::{defect, raised};
-use heda::{Event, Failure, Listener, Notice, Watch};
+use heda::{Event, Failure, Listener, Notice, Phases, Watch};
 use heda_node::system::stop::{StopSignal, StopSwitch};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
@@ -47,10 +47,14 @@ impl Teller {
         self.stop.clone()
     }
 
-    /// Passes on what happens in a job of this process.
-    pub(crate) fn observer(&self) -> Watch<impl FnMut(Event<'_>) -> ControlFlow<()> + '_> {
-        Watch::new(|event| {
+    /// Passes on what happens in a job of this process, but no phase in which nothing does.
+    pub(crate) fn observer(
+        &self,
+        phases: Phases,
+    ) -> Watch<impl FnMut(Event<'_>) -> ControlFlow<()> + '_> {
+        Watch::new(move |event| {
             match event {
+                Event::Phase(name) if phases.words(name).is_none() => {}
                 Event::Phase(name) => (self.tell)(said("phase", name)),
                 Event::Split(reason) => (self.tell)(said("split", reason)),
                 Event::Iteration {
@@ -67,10 +71,13 @@ impl Teller {
         })
     }
 
-    /// Passes on what happens in a job on the network.
-    pub(crate) fn listener(&self) -> Listener {
+    /// Passes on what happens in a job on the network, likewise.
+    pub(crate) fn listener(&self, phases: Phases) -> Listener {
         let tell = Arc::clone(&self.tell);
-        Arc::new(move |notice| tell(news(notice)))
+        Arc::new(move |notice| match notice {
+            Notice::Phase(name) if phases.words(name).is_none() => {}
+            notice => tell(news(notice)),
+        })
     }
 }
 
@@ -83,6 +90,11 @@ fn news(notice: Notice) -> News {
         } => said("retry", &format!("{provider}: {cause}")),
         Notice::Seeded(provider) => said("seeded", &provider),
         Notice::Phase(name) => said("phase", name),
+        Notice::CountsOn { agreed, asked } => said(
+            "counts on",
+            &format!("{agreed} other providers of {asked} asked for"),
+        ),
+        Notice::LostAnswer => said("lost answer", "the job goes on without it"),
         Notice::Split(reason) => said("split", &reason),
         Notice::Iteration {
             done,

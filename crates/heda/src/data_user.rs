@@ -5,13 +5,13 @@ use crate::job::Job;
 use crate::provider::Provider;
 use crate::remote::{RemoteJob, ResultFolder};
 use crate::simulation::job_failure;
-use crate::summary::{About, Controls};
+use crate::summary::{About, Controls, CpuSeconds};
 use crate::trained::Trained;
 use heda_crypto::random::Randomness;
+use heda_job::job::Observer;
+use heda_job::local;
 use heda_node::client::training::Listener;
 use heda_node::system::stop::StopSignal;
-use heda_train::job::Observer;
-use heda_train::local;
 use std::time::Instant;
 
 /// Asks for gradients, learns the model, and sees no row.
@@ -56,10 +56,10 @@ impl DataUser {
         let bug = |e| Failure::new(Kind::Bug, e);
         let name = local::fresh_job_id(randomness).map_err(bug)?;
         let spec = job.spec(name, &randomness.party("estimate"));
-        let houses = providers.iter().map(|p| p.for_job(randomness));
-        let houses = houses.collect::<Result<Vec<_>, _>>().map_err(bug)?;
+        let guards = providers.iter().map(|p| p.for_job(randomness));
+        let guards = guards.collect::<Result<Vec<_>, _>>().map_err(bug)?;
         let began = Instant::now();
-        let run = local::run(&spec, &houses, randomness, observer, None, false);
+        let run = local::run(&spec, &guards, randomness, observer, None, false);
         let run = run.map_err(|e| job_failure(&e))?;
         let about = About {
             privacy: job.privacy(),
@@ -70,6 +70,7 @@ impl DataUser {
             automatic_epsilon: job.reads_epsilon(),
             total_seconds: began.elapsed().as_secs_f64(),
             busy: run.reports.iter().map(|report| report.busy).collect(),
+            cpu_seconds: CpuSeconds::default(),
             controls: Controls::default(),
         };
         Trained::new(about, job.loss(), &run.outcome, Vec::new())

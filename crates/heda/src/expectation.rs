@@ -11,14 +11,14 @@
 use crate::failure::{Failure, Kind};
 use heda_crypto::random::Randomness;
 use heda_dp::gaussian::{Variance, sample};
+use heda_job::proposal::Privacy;
+use heda_learn::clip_range::{ClipRange, score_within};
 use heda_learn::data::Dataset;
 use heda_learn::optimise::Optimiser;
 use heda_learn::oracle::{TrainConfig, train};
 use heda_learn::private::{PrivateEncoding, PrivatePlan, PrivateSource};
-use heda_learn::reach::{Reach, score_within};
 use heda_learn::resident::{Position, RowCoins};
 use heda_learn::schema::{Column, Kind as ColumnKind, Schema};
-use heda_train::proposal::Privacy;
 use rand_core::{CryptoRng, Rng};
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -96,7 +96,7 @@ fn privately(
     variance: Variance,
     training: &Dataset,
     rng: &mut impl CryptoRng,
-) -> Result<(Vec<f64>, Reach), Failure> {
+) -> Result<(Vec<f64>, ClipRange), Failure> {
     let encoding = PrivateEncoding::new(schema);
     let rows = [encoding.rows(training, 1).map_err(bug)?];
     let rng = std::cell::RefCell::new(rng);
@@ -118,7 +118,7 @@ fn privately(
     Ok((encoding.coefficients(optimiser.beta()), encoding.reach()))
 }
 
-fn accuracy(beta: &[f64], rows: &Dataset, reach: Option<&Reach>) -> f64 {
+fn accuracy(beta: &[f64], rows: &Dataset, reach: Option<&ClipRange>) -> f64 {
     let right = (0..rows.rows()).filter(|&row| {
         let positive = score_within(beta, rows.row(row), reach) > 0.0;
         positive == (rows.labels()[row] == 1)

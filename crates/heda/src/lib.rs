@@ -43,7 +43,7 @@
 //!     .build()?;
 //! let trained = DataUser::new().train(&job, &[north, south], &mut Quiet)?;
 //! assert!(trained.summary.accuracy > Some(0.9));
-//! println!("{}", trained.summary.privacy()); // who learned what
+//! println!("{}", trained.summary.who_learned()); // who learned what
 //! std::fs::write(std::env::temp_dir().join("model.json"), trained.model.to_json())?;
 //! # Ok(())
 //! # }
@@ -52,6 +52,7 @@
 //! Features of this crate, all on by default: `parquet` reads tables in Parquet besides CSV;
 //! `paper` has the protocol of the paper, which leaks and is here for comparison.
 
+pub mod clock;
 mod data_user;
 pub mod expectation;
 pub mod failure;
@@ -59,8 +60,10 @@ pub mod files;
 pub mod identity;
 mod job;
 pub mod knowledge;
+pub mod layout;
 pub mod local_job;
 pub mod oversight;
+mod phases;
 pub mod plan;
 pub mod planning;
 mod provider;
@@ -77,11 +80,14 @@ mod watch;
 pub use data_user::DataUser;
 pub use failure::Failure;
 pub use heda_dp::epsilon::Epsilon;
+pub use heda_job::description::{BadShare, Ranking, Share};
+pub use heda_job::job::{Checkpoint, NotKept, Observer, Quiet};
+pub use heda_job::proposal::{ClassWeight, Engine, Spending};
 pub use heda_learn::bundled::{Bundle, Coding};
 pub use heda_learn::data::Dataset;
 pub use heda_learn::loss::LossKind;
 pub use heda_learn::model::Model;
-pub use heda_learn::optimise::{Method as Optimiser, PenaltyPath, Settings};
+pub use heda_learn::optimise::{Iterations, Method as Optimiser, PenaltyPath, Settings};
 pub use heda_learn::partition::Goal;
 pub use heda_learn::schema::Schema;
 pub use heda_learn::score::Method as Score;
@@ -89,11 +95,10 @@ pub use heda_learn::table::{ReadReport, TableReader};
 pub use heda_node::client::training::{Listener, Notice};
 pub use heda_node::config::ProviderConfig;
 pub use heda_node::system::logging::note;
-pub use heda_train::job::{Checkpoint, NotKept, Observer, Quiet};
-pub use heda_train::proposal::{ClassWeight, Engine, Ranking, Spending};
 pub use job::{Job, JobBuilder, JobFault};
+pub use phases::Phases;
 pub use provider::Provider;
-pub use remote::{RemoteJob, ResultFolder, named_weights};
+pub use remote::{RemoteJob, ResultFolder};
 pub use schema_file::confirmed_schema;
 pub use simulation::Simulation;
 pub use trained::Trained;

@@ -7,17 +7,16 @@ use crate::trained::Trained;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Delta;
+use heda_job::description::{Ranking, Share};
+use heda_job::job::Observer;
+use heda_job::proposal::{ClassWeight, Engine, Privacy, Spending};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
-use heda_learn::optimise::{Method as Optimise, Settings, usual_iterations};
+use heda_learn::optimise::{Method as Optimise, Settings};
 use heda_learn::partition::Goal;
 use heda_learn::score::Method;
-use heda_train::job::Observer;
-use heda_train::proposal::{ClassWeight, Engine, Privacy, Ranking, Spending};
 use std::sync::Arc;
 
-/// Held-out share of every provider's rows, in thousandths.
-pub const HOLDOUT_PERMILLE: u32 = 200;
 /// Engine `paper` trains as the paper did on its first data set: 63 steps on about 32 rows each.
 const PAPER_ITERATIONS: u32 = 63;
 /// Rows of a batch of engine `paper`.
@@ -99,7 +98,12 @@ impl LocalJob {
     /// # Errors
     /// As [`LocalJob::run`].
     pub fn run_on(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Trained, Failure> {
-        self.simulation(data)?.run(data, observer)
+        let mut trained = self.simulation(data)?.run(data, observer)?;
+        // For people only: the model predicts what the file has.
+        let words = |class: &String| self.bundle.class_in_words(class).to_owned();
+        let classes = trained.summary.classes.iter().map(words).collect();
+        trained.summary.classes = classes;
+        Ok(trained)
     }
 
     /// The rows that the job trains on and those that it holds out, of all providers together.
@@ -129,12 +133,9 @@ impl LocalJob {
         let schema = self.bundle.schema(self.coding);
         let features = schema.columns().len();
         let iota = self.iota.unwrap_or(features);
-        let training = data.rows() - data.rows() * HOLDOUT_PERMILLE as usize / 1000;
+        let training = data.rows() - Share::USUAL.of(data.rows() as u64) as usize;
         let settings = match self.engine {
-            Engine::Resident => Settings {
-                max_iterations: usual_iterations(schema.width()),
-                ..Settings::lbfgs()
-            },
+            Engine::Resident => Settings::for_columns(schema.width()),
             Engine::Paper => paper_settings(training),
         };
         let builder = Job::builder(self.bundle.name(), schema)
@@ -142,7 +143,6 @@ impl LocalJob {
             .key_bits(self.key_bits)
             .class_weight(self.balanced.then_some(ClassWeight::Balanced))
             .settings(self.settings.clone().unwrap_or(settings))
-            .hold_out(HOLDOUT_PERMILLE)
             .ranking(Ranking::Agreed {
                 method: self.method,
             })

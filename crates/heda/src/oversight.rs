@@ -2,21 +2,27 @@
 //! which jobs there were, and what is left of the budget.
 
 use crate::failure::{Failure, Kind};
-use heda_dp::gdp::Cost;
+use crate::remote::described;
 use heda_learn::schema::Schema;
-use heda_node::config::{JobConfig, ProviderConfig};
-use heda_node::house::ledger::LedgerReader;
-use heda_node::house::policy::{Grant, Policy};
-use heda_node::house::provider_data::ProviderData;
+use heda_learn::table::TableReader;
+use heda_node::config::template::{self, ProviderSetup};
+use heda_node::config::{Answer, Invitation, JobConfig, ProviderConfig};
+use heda_node::guard::ledger::{Caps, Ledger, LedgerReader};
+use heda_node::guard::policy::{DataFacts, Grant, JobRequest, Policy};
+use heda_node::guard::provider_data::ProviderData;
 use heda_node::identity::Identity;
 use heda_node::identity::trust::PeerIdentity;
 use heda_node::system::clock::{Clock, SystemClock};
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use heda_node::house::check::{Finding, Verdict};
-pub use heda_node::house::ledger::{BudgetReport, DisclosedReport, PrivateReport, StatusReport};
+pub use heda_node::guard::check::{Finding, Verdict};
+pub use heda_node::guard::ledger::{
+    BudgetReport, DisclosedReport, FailedChecksReport, HoldReport, JobReport, OtherSpent,
+    PrivateReport, PrivateUser, RefusalReport, StatusReport,
+};
+pub use heda_node::system::clock::{Day, Timestamp};
 
 /// What a job would be to a provider.
 #[derive(Debug)]
@@ -35,20 +41,79 @@ pub struct WithPrivate<T> {
     pub report: T,
     /// What private jobs have cost, and may still cost.
     pub private: PrivateReport,
+    /// Other data sets of the same ledger, which may hold the same people.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherSpent>,
+}
+
+/// A ledger that begins anew, as an operator is told.
+#[derive(Debug, Serialize)]
+pub struct BegunAnew {
+    /// Where that went which could not be read.
+    pub aside: Option<PathBuf>,
+    /// Entries that are gone, for which all that was left is charged.
+    pub missing: u64,
+    /// What private jobs have cost.
+    pub private: PrivateReport,
+    /// What was published.
+    pub budget: BudgetReport,
+}
+
+/// Accepts a ledger that is damaged, or not there, and begins a new one over what can be read.
+///
+/// # Errors
+/// If the ledger or its anchor cannot be written.
+pub fn begin_anew(config: &ProviderConfig, because: &str) -> Result<BegunAnew, Failure> {
+    let cap = config.limits.private_cap();
+    let caps = Caps {
+        data_set: config.data_set.as_str(),
+        private: cap.as_ref(),
+        published: config.limits.epsilon_total,
+    };
+    let begun = Ledger::begin_anew(
+        &config.ledger_place(),
+        because,
+        &caps,
+        Arc::new(SystemClock),
+    );
+    let begun = begun.map_err(Failure::input)?;
+    let private = begun.ledger.private(caps.data_set, cap.as_ref());
+    let budget = begun.ledger.budget(caps.data_set, caps.published);
+    Ok(BegunAnew {
+        private: private.map_err(Failure::input)?,
+        budget: budget.map_err(Failure::input)?,
+        aside: begun.aside,
+        missing: begun.missing,
+    })
+}
+
+/// Frees what a private job has set aside of the budget; whether it had anything.
+///
+/// # Errors
+/// If the ledger cannot be written.
+pub fn release(config: &ProviderConfig, job: &str) -> Result<bool, Failure> {
+    let ledger = Ledger::open(&config.ledger_place(), Arc::new(SystemClock));
+    let freed = ledger.and_then(|ledger| ledger.release(job));
+    Ok(freed.map_err(Failure::input)? > 0)
 }
 
 /// Looks at data, schema, keys, ports, clock and permissions.
 pub fn check(config: &ProviderConfig) -> Vec<Finding> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    heda_node::house::check::check(config, &clock)
+    heda_node::guard::check::check(config, &clock)
 }
 
 /// Says what a job file would cost and reveal if `peer`, a data user of the configuration, asked.
 ///
 /// # Errors
 /// If something of configuration or job cannot be used, or the job is about other data.
-pub fn preview(config: &ProviderConfig, job: &Path, peer: &str) -> Result<Preview, Failure> {
-    let job = JobConfig::load(job).map_err(Failure::input)?;
+pub fn preview(
+    config: &ProviderConfig,
+    job: &Path,
+    answers: Option<&Path>,
+    peer: &str,
+) -> Result<Preview, Failure> {
+    let job = job_with_answers(job, answers)?;
     let data = ProviderData::load(config).map_err(Failure::input)?;
     let entry = config
         .allowed
@@ -63,13 +128,18 @@ pub fn preview(config: &ProviderConfig, job: &Path, peer: &str) -> Result<Previe
             .ok_or_else(|| Failure::input("only peers with a fingerprint can be previewed"))?,
     };
     let own = Identity::load(&config.identity).map_err(Failure::input)?;
-    let facts = data.facts(job.holdout_permille());
-    let mut request = job.request(&facts, own.fingerprint());
-    // A plan knows its gradients: a private job has one model.
-    request.iterations *= data.schema().label().models() as u64;
-    if let Ok(schema) = Schema::read(&job.schema) {
-        request.schema = schema.fingerprint().to_string();
-    }
+    // A provider may have the job file without its schema.
+    let schema = match Schema::read(&job.schema) {
+        Ok(schema) => Arc::new(schema),
+        Err(_) => Arc::clone(data.schema()),
+    };
+    let description = described(&job, &schema, None)?;
+    let facts = data.facts(description.held_out());
+    let fingerprints = job.providers.iter().filter_map(|p| p.fingerprint);
+    let others = fingerprints.filter(|f| *f != own.fingerprint());
+    let named = ("preview".to_owned(), description.description());
+    let scored = description.scores_features();
+    let request = JobRequest::of(named, &facts, scored, others.collect());
     if job.data_set != config.data_set {
         let words = format!(
             "the job asks for the data set {}, this provider has {}",
@@ -77,36 +147,177 @@ pub fn preview(config: &ProviderConfig, job: &Path, peer: &str) -> Result<Previe
         );
         return Err(Failure::new(Kind::Refused, words));
     }
+    judged(config, &peer, &facts, &request)
+}
+
+/// A job file with the providers that it names, or with those that answered.
+fn job_with_answers(path: &Path, answers: Option<&Path>) -> Result<JobConfig, Failure> {
+    let job = JobConfig::load_early(path, &[]).map_err(Failure::input)?;
+    if !job.providers.is_empty() && answers.is_none() {
+        return Ok(job);
+    }
+    let answers = Answer::of_job(path, answers).map_err(Failure::input)?;
+    JobConfig::load_with(path, &answers).map_err(Failure::input)
+}
+
+/// What a provider's policy and ledger say to a request.
+fn judged(
+    config: &ProviderConfig,
+    peer: &PeerIdentity,
+    facts: &DataFacts,
+    request: &JobRequest,
+) -> Result<Preview, Failure> {
     let policy = Policy::new(config);
-    let learned = learned(config, &peer)?;
+    let learned = learned(config, peer)?;
     let account = account(config)?;
-    let words = policy.preview(&peer, &facts, &request, learned, account.as_ref());
-    let refusal = match policy.evaluate(&peer, &facts, &request) {
-        Ok(grant) => room(config, &grant, account.as_ref()).err(),
+    let words = policy.preview(peer, facts, request, learned, account.as_ref());
+    let refusal = match policy.evaluate(peer, facts, request) {
+        Ok(grant) => room(config, peer, &grant)?,
         Err(refusal) => Some(Failure::new(Kind::Refused, refusal)),
     };
     Ok(Preview { words, refusal })
 }
 
-/// Whether the budget of private jobs has room for one more.
-fn room(
-    config: &ProviderConfig,
-    grant: &Grant,
-    account: Option<&PrivateReport>,
-) -> Result<(), Failure> {
-    let cap = config.limits.private_cap();
-    let (Some(each), Some(cap)) = (grant.private_gradient, cap) else {
-        return Ok(());
+/// Who would be asked, where there is nothing but an invitation.
+#[derive(Debug, Clone, Copy)]
+pub struct Invited<'a> {
+    /// The invitation.
+    pub invitation: &'a Path,
+    /// The rows, if they are at hand; otherwise an equal part of those that the invitation states.
+    pub data: Option<&'a Path>,
+    /// How many providers there would be.
+    pub providers: usize,
+}
+
+/// Says what an invitation would cost and reveal, to a provider that has a configuration or to one that
+/// would answer by `heda provider setup`.
+///
+/// # Errors
+/// If the invitation or the rows cannot be used, or nobody says how many rows there are.
+pub fn preview_invitation(
+    invited: &Invited<'_>,
+    config: Option<&ProviderConfig>,
+) -> Result<Preview, Failure> {
+    let loaded = Invitation::load(invited.invitation);
+    let (invitation, schema) = loaded.map_err(Failure::input)?;
+    let share = invitation.terms.held_out;
+    if let Some(config) = config {
+        let peer = allowed_by(config, &invitation)?;
+        let facts = ProviderData::load(config)
+            .map_err(Failure::input)?
+            .facts(share);
+        let request = invitation.request(&schema, &facts, invited.providers);
+        let request = request.map_err(Failure::input)?;
+        return judged(config, &peer, &facts, &request);
+    }
+    let peer = PeerIdentity {
+        label: invitation.from.to_string(),
+        fingerprint: invitation.fingerprint,
     };
-    let spent = account.map_or(Cost::ZERO, |account| account.spent);
-    let job = each.times(grant.iterations).plus(grant.private_moments);
-    match spent.plus(job) <= cap.total() {
-        true => Ok(()),
-        false => Err(Failure::new(
-            Kind::Refused,
-            "the budget of private jobs has no room for this one",
+    let rows = invited_rows(invited, &invitation, &schema)?;
+    let facts = DataFacts::of_schema(&schema, rows, share);
+    let request = invitation.request(&schema, &facts, invited.providers);
+    let request = request.map_err(Failure::input)?;
+    let cap = template::private_cap(&invitation, None);
+    let setup = ProviderSetup {
+        invitation: &invitation,
+        schema: &schema,
+        data: Default::default(),
+        rows,
+        csv: Default::default(),
+        listen: ([127, 0, 0, 1], 0).into(),
+        epsilon_total: None,
+        private: cap.as_ref().ok().copied(),
+        known: &[],
+    };
+    let mut limits = setup.limits().map_err(|e| Failure::new(Kind::Bug, e))?;
+    // Where it answers nothing, it serves nothing.
+    limits.privacy_required = true;
+    let policy = Policy {
+        data_set: invitation.data_set.to_string(),
+        limits,
+        known_providers: Default::default(),
+        columns: Vec::new(),
+    };
+    let words = policy.preview(&peer, &facts, &request, 0, None);
+    let refused = policy.evaluate(&peer, &facts, &request).err();
+    let refused = refused.map(|refusal| Failure::new(Kind::Refused, refusal));
+    Ok(match cap {
+        Ok(_) => Preview {
+            words,
+            refusal: refused,
+        },
+        Err(why) => Preview {
+            words: format!("{words}\n  `heda provider setup` answers it with: {why}"),
+            refusal: Some(Failure::new(Kind::Refused, why)),
+        },
+    })
+}
+
+/// Who invites, as the configuration knows it.
+fn allowed_by(config: &ProviderConfig, invitation: &Invitation) -> Result<PeerIdentity, Failure> {
+    let refused = |words| Err(Failure::new(Kind::Refused, words));
+    if invitation.data_set != config.data_set {
+        return refused(format!(
+            "the invitation is about the data set {}, this provider has {}",
+            invitation.data_set, config.data_set
+        ));
+    }
+    let fingerprint = invitation.fingerprint;
+    let mut entries = config.allowed.iter();
+    match entries.find(|entry| entry.fingerprint == Some(fingerprint)) {
+        Some(entry) => Ok(PeerIdentity {
+            label: entry.name.to_string(),
+            fingerprint,
+        }),
+        None => refused(format!(
+            "no [[allow]] entry has the fingerprint of {}, who invites",
+            invitation.from
         )),
     }
+}
+
+/// The provider's rows, counted or as large a part of the stated ones as everybody's.
+fn invited_rows(
+    invited: &Invited<'_>,
+    invitation: &Invitation,
+    schema: &Schema,
+) -> Result<u64, Failure> {
+    if let Some(data) = invited.data {
+        let read = TableReader::new(schema).read_file(data);
+        let (rows, _) = read.map_err(Failure::input)?;
+        return Ok(rows.rows() as u64);
+    }
+    let privacy = invitation.terms.privacy.as_ref().ok_or_else(|| {
+        Failure::input("the invitation does not say how many rows there are; give --data")
+    })?;
+    let trained = 1.0 - invitation.terms.held_out.get();
+    let each = privacy.rows.get() as f64 / trained / invited.providers.max(1) as f64;
+    Ok(each.round() as u64)
+}
+
+/// Why the budget of private jobs has no room for one more of this data user, if it has none.
+fn room(
+    config: &ProviderConfig,
+    peer: &PeerIdentity,
+    grant: &Grant,
+) -> Result<Option<Failure>, Failure> {
+    let cap = config.limits.private_cap();
+    let (Some(each), Some(cap)) = (grant.private_gradient, cap) else {
+        return Ok(None);
+    };
+    let room = match config.ledger_place().ledger.exists() {
+        true => {
+            let user = peer.fingerprint.to_string();
+            let room = reader(config)?.private_room(&user, config.data_set.as_str(), &cap);
+            room.map_err(Failure::input)?
+        }
+        false => cap.of_user(),
+    };
+    let job = each.times(grant.iterations).plus(grant.private_moments);
+    let words = "the budget of private jobs has no room for this one, beside what was used and what \
+                 running jobs have set aside";
+    Ok((job > room).then(|| Failure::new(Kind::Refused, words)))
 }
 
 /// The account of private jobs; none before there is a ledger.
@@ -123,6 +334,20 @@ fn private(reader: &LedgerReader, config: &ProviderConfig) -> Result<PrivateRepo
     report.map_err(Failure::input)
 }
 
+/// Other data sets of the ledger with what they cost; rows that cannot be read are nobody's.
+fn others(reader: &LedgerReader, config: &ProviderConfig) -> Result<Vec<OtherSpent>, Failure> {
+    let own = config.data_set.as_str();
+    // Reading all rows is only worth it where there is something to compare.
+    let names = reader.other_names(own).map_err(Failure::input)?;
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let data = ProviderData::load(config).ok();
+    let digest = data.as_ref().map(ProviderData::digest);
+    let cap = config.limits.private_cap();
+    OtherSpent::of_reader(reader, own, digest, cap.as_ref()).map_err(Failure::input)
+}
+
 /// Jobs and refusals.
 ///
 /// # Errors
@@ -133,6 +358,7 @@ pub fn status(config: &ProviderConfig) -> Result<WithPrivate<StatusReport>, Fail
     Ok(WithPrivate {
         report: report.map_err(Failure::input)?,
         private: private(&reader, config)?,
+        others: others(&reader, config)?,
     })
 }
 
@@ -148,6 +374,7 @@ pub fn budget(config: &ProviderConfig) -> Result<WithPrivate<BudgetReport>, Fail
     Ok(WithPrivate {
         report: report.map_err(Failure::input)?,
         private: private(&reader, config)?,
+        others: others(&reader, config)?,
     })
 }
 

@@ -2,14 +2,15 @@
 
 use crate::expectation::{Expected, expect};
 use crate::failure::Failure;
-use crate::local_job::HOLDOUT_PERMILLE;
 use crate::planning::{Costs, Shape, Took, measure, measuring, planned_rows, run_whole};
 use crate::{Job, RemoteJob};
 use heda_crypto::random::Randomness;
+use heda_dp::epsilon::Epsilon;
+use heda_job::description::{Protected, Ranking, Share};
+use heda_job::job::JobSpec;
+use heda_job::proposal::{Engine, Foreseen, JobId, Privacy};
 use heda_learn::gradient::Batch;
 use heda_learn::schema::Schema;
-use heda_train::job::{Choice, JobSpec};
-use heda_train::proposal::{Engine, JobId, Privacy, Ranking};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -81,11 +82,14 @@ pub struct PrivatePlanned {
     pub squared_per_gradient: f64,
     /// Accuracy on simulated rows, of a job that tells two classes apart.
     pub expected: Option<Expected>,
+    /// How well held-out rows will tell the accuracy, if any are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluation: Option<Foreseen>,
 }
 
 impl PrivatePlanned {
-    fn of(spec: &JobSpec, providers: usize, training: usize) -> Option<Self> {
-        let privacy = spec.privacy?;
+    fn of(spec: &JobSpec, providers: usize, training: usize, held_out: u64) -> Option<Self> {
+        let privacy = spec.job.privacy()?;
         let plan = privacy.plan(spec.schema.width() + 1).ok()?;
         let randomness = Randomness::from_os();
         let expected = expect(&spec.schema, &privacy, providers, training, &randomness);
@@ -102,6 +106,7 @@ impl PrivatePlanned {
             squared_per_gradient: plan.cost_of_gradient().squared(),
             // Rows of several classes are not simulated.
             expected: expected.ok().filter(|_| privacy.models.get() == 1),
+            evaluation: privacy.foresee(&plan, providers, held_out),
         })
     }
 
@@ -126,7 +131,10 @@ impl PrivatePlanned {
                 100.0 * expected.lost
             )
         });
-        std::iter::once(promise).chain(expected).collect()
+        let evaluation = self.evaluation.as_ref();
+        let evaluation = evaluation.map(|foreseen| format!("evaluate  {foreseen}"));
+        let promise = std::iter::once(promise);
+        promise.chain(expected).chain(evaluation).collect()
     }
 }
 
@@ -206,8 +214,8 @@ impl PlanSubject {
             order: &self.order,
             iota: self.iota,
             rows: shares,
-            most_rows: planned_rows(self.providers, self.spec.holdout_permille),
-            repeats: match self.spec.engine {
+            most_rows: planned_rows(self.providers, self.spec.job.held_out()),
+            repeats: match self.spec.job.engine() {
                 Engine::Resident => REPEATS.0,
                 Engine::Paper => REPEATS.1,
             },
@@ -233,19 +241,28 @@ impl PlanSubject {
         let shares = self.shares();
         run_whole(&self.shape(&shares))
     }
-    /// A job with remote providers. Where ι is chosen later, all features are planned as encrypted: that
-    /// takes longest.
+
+    /// A job with remote providers, or with so many that have not answered yet. Rows that are not given
+    /// are those that a private job states. Where ι is chosen later, all features are planned as
+    /// encrypted: that takes longest.
     ///
     /// # Errors
-    /// If it names a feature that the schema does not have.
-    pub fn of_job(remote: &RemoteJob, rows: usize) -> Result<Self, Failure> {
+    /// If it names a feature that the schema does not have, or nobody says how many rows there are.
+    pub fn of_job(
+        remote: &RemoteJob,
+        rows: Option<usize>,
+        unanswered: usize,
+    ) -> Result<Self, Failure> {
+        let rows = rows.or_else(|| remote.stated_rows()).ok_or_else(|| {
+            Failure::input("the job does not say how many rows there are; give --rows")
+        })?;
         let schema = remote.job().schema();
         let spec = remote.job().spec(JobId([0; 16]), &Randomness::from_os());
         let all = schema.columns().len();
-        let (encrypted, iota): (Vec<usize>, usize) = match &spec.choice {
-            Choice::Best(iota) => (Vec::new(), *iota),
-            Choice::Auto(_) => (Vec::new(), all),
-            Choice::Named(names) => {
+        let (encrypted, iota): (Vec<usize>, usize) = match &spec.job.features().protected {
+            Protected::Best(iota) => (Vec::new(), *iota),
+            Protected::All | Protected::For(_) => (Vec::new(), all),
+            Protected::Named(names) => {
                 let place = |name: &String| {
                     let columns = schema.columns();
                     let found = columns.iter().position(|column| column.name() == name);
@@ -264,7 +281,10 @@ impl PlanSubject {
             order,
             iota,
             rows,
-            providers: remote.providers(),
+            providers: match remote.providers() {
+                0 => unanswered,
+                known => known,
+            },
             spec,
         })
     }
@@ -282,13 +302,10 @@ impl PlanSubject {
     ) -> Result<Self, Failure> {
         let schema = schema.into();
         let features = schema.columns().len();
-        let names = schema.columns().iter();
-        let order = names.map(|column| column.name().to_owned()).collect();
         let settings = measuring(&schema, iterations, batches);
         let job = Job::builder("plan", schema)
             .settings(settings)
-            .hold_out(HOLDOUT_PERMILLE)
-            .ranking(Ranking::Given { features: order });
+            .ranking(Ranking::Schema);
         let job = job.build().map_err(Failure::input)?;
         Ok(Self {
             spec: job.spec(JobId([0; 16]), &Randomness::from_os()),
@@ -298,28 +315,52 @@ impl PlanSubject {
             providers,
         })
     }
+
+    /// The same for a private job: its promise decides how it is trained.
+    ///
+    /// # Errors
+    /// If there is no such job.
+    pub fn of_promise(
+        schema: impl Into<Arc<Schema>>,
+        rows: usize,
+        providers: usize,
+        (epsilon, delta): (Epsilon, Option<f64>),
+    ) -> Result<Self, Failure> {
+        let schema = schema.into();
+        let features = schema.columns().len();
+        let training = rows - Share::USUAL.of(rows as u64) as usize;
+        let job = Job::builder("plan", schema)
+            .private_within(epsilon, delta, training)
+            .map_err(Failure::input)?;
+        let job = job.build().map_err(Failure::input)?;
+        Ok(Self {
+            spec: job.spec(JobId([0; 16]), &Randomness::from_os()),
+            order: (0..features).collect(),
+            iota: features,
+            rows,
+            providers,
+        })
+    }
 }
 
 fn of_costs(subject: &PlanSubject, costs: &Costs) -> Plan {
     let spec = &subject.spec;
-    let models = spec.positives.len() as u32;
+    let models = spec.job.positives().len() as u32;
     let iterations = spec.gradients();
     // Of a path each penalty is counted on one half of the held-out rows, the result on the other.
     // A number's result is counted by two measures, a penalty by one of them.
-    let tried = spec
-        .path
-        .as_ref()
-        .map_or(0, |path| path.values().len() as u32);
-    let (trial, measures) = if spec.is_numeric() {
-        (0.5, 2)
-    } else {
-        (1.0, models)
+    let tried = spec.job.path().map_or(0, |path| path.penalties);
+    // A private job asks twice for each model.
+    let (trial, measures) = match (spec.job.is_numeric(), spec.job.privacy()) {
+        (true, _) => (0.5, 2),
+        (false, None) => (1.0, models),
+        (false, Some(_)) => (1.0, 2 * models),
     };
     let counted = 1.0 + trial * f64::from(tried);
     let counted_rows = if tried > 0 { counted / 2.0 } else { counted };
-    let evaluations = match spec.holdout_permille {
-        0 => 0,
-        _ => tried * models + measures,
+    let evaluations = match spec.job.held_out().is_some() {
+        false => 0,
+        true => tried * models + measures,
     };
     let features = spec.schema.features();
     let width = |chosen: &[usize]| {
@@ -329,17 +370,17 @@ fn of_costs(subject: &PlanSubject, costs: &Costs) -> Plan {
             .sum()
     };
     let encrypted: u64 = width(&subject.order[..subject.iota]);
-    let taking_part: u64 = match spec.spending {
+    let taking_part: u64 = match spec.job.spending() {
         Some(_) => width(&subject.order),
         None => encrypted,
     };
     let seconds = costs.seconds.with_evaluations(iterations, counted_rows);
     let spread = costs.spread.max(LEAST_SPREAD);
     let around = |value: f64, spread: f64| [value / (1.0 + spread), value * (1.0 + spread)];
-    let held_out = subject.rows as u64 * u64::from(spec.holdout_permille) / 1000;
+    let held_out = spec.job.held_out().of(subject.rows as u64);
     let training = subject.rows as u64 - held_out;
     Plan {
-        engine: spec.engine,
+        engine: spec.job.engine(),
         rows: subject.rows,
         providers: subject.providers,
         features: features.len(),
@@ -363,7 +404,7 @@ fn of_costs(subject: &PlanSubject, costs: &Costs) -> Plan {
         }),
         gradient_numbers: u64::from(iterations) * (taking_part + 1),
         unknown_cells: training * (encrypted + 1),
-        private: PrivatePlanned::of(spec, subject.providers, training as usize),
+        private: PrivatePlanned::of(spec, subject.providers, training as usize, held_out),
         check: None,
     }
 }

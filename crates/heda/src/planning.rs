@@ -17,15 +17,17 @@ use crate::simulation::job_failure;
 use heda_blocks::channel::Traffic;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
+use heda_job::description::{Protected, Ranking, Share};
+use heda_job::job::{JobSpec, Quiet};
+use heda_job::local::{self, LocalRun, Parts};
+use heda_job::proposal::{Engine, Spending};
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::optimise::{Method, PenaltyPath, Settings};
 use heda_learn::schema::Schema;
 use heda_learn::target;
-use heda_train::job::{Choice, JobSpec, Quiet};
-use heda_train::local::{self, LocalRun, Parts};
-use heda_train::proposal::{Engine, Ranking, Spending};
 use rand_core::Rng;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Rows that a choice of ι is measured with: it compares, and need not be exact.
@@ -64,15 +66,15 @@ pub struct Shape<'a> {
 impl Shape<'_> {
     /// Training rows of a batch, about.
     fn batch_rows(&self) -> usize {
-        let trained = 1000 - self.spec.holdout_permille.min(1000) as usize;
-        let batches = self.spec.settings.method.batches();
+        let trained = 1000 - self.spec.job.held_out().permille() as usize;
+        let batches = self.spec.job.batches() as usize;
         self.rows.iter().sum::<usize>() * trained / 1000 / batches
     }
 }
 
 /// Rows that a plan is measured with at most.
-pub fn planned_rows(providers: usize, holdout_permille: u32) -> usize {
-    let trained = 1000 - holdout_permille.min(999) as usize;
+pub fn planned_rows(providers: usize, held_out: Share) -> usize {
+    let trained = 1000 - held_out.permille() as usize;
     providers * PLANNED_PROVIDER_ROWS * 1000 / trained
 }
 
@@ -161,11 +163,11 @@ struct Observed {
 pub fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
     let total: usize = shape.rows.iter().sum();
     let share = (shape.most_rows as f64 / total as f64).min(1.0);
-    let plan = shape.spec.privacy.map(|privacy| {
+    let plan = shape.spec.job.privacy().map(|privacy| {
         let width = shape.spec.schema.width() + 1;
         privacy.plan(width).map_err(Failure::input)
     });
-    let (few, many) = match (shape.spec.engine, plan.transpose()?) {
+    let (few, many) = match (shape.spec.job.engine(), plan.transpose()?) {
         // A private job has as many gradients as its plan says.
         (_, Some(plan)) => (plan.gradients(), plan.gradients()),
         (Engine::Resident, None) if total > MANY_ROWS => ITERATIONS_OF_MANY,
@@ -211,7 +213,7 @@ fn observe(shape: &Shape<'_>, share: f64, iterations: u32) -> Result<Observed, F
     let rows: Vec<usize> = rows.map(|rows| (*rows as f64 * share) as usize).collect();
     let (run, seconds) = run(shape, &rows, shape.measuring(iterations), None)?;
     // Every model is trained for so many iterations.
-    let iterations = iterations * shape.spec.positives.len() as u32;
+    let iterations = iterations * shape.spec.job.positives().len() as u32;
     let took = |name: &str| {
         let phases = run
             .outcome
@@ -262,12 +264,16 @@ pub struct Took {
 /// # Errors
 /// If the job cannot be run as asked.
 pub fn run_whole(shape: &Shape<'_>) -> Result<Took, Failure> {
-    let settings = match shape.spec.path {
+    let (settings, path) = match shape.spec.job.training() {
         // Only L-BFGS goes along a path.
-        Some(_) => shape.spec.settings.clone(),
-        None => shape.measuring(shape.spec.settings.max_iterations),
+        Some(training) if training.path.is_some() => {
+            (training.settings.clone(), training.path.clone())
+        }
+        Some(training) => (shape.measuring(training.settings.max_iterations), None),
+        // Its plan decides.
+        None => (shape.measuring(1), None),
     };
-    let (run, seconds) = run(shape, shape.rows, settings, shape.spec.path.clone())?;
+    let (run, seconds) = run(shape, shape.rows, settings, path)?;
     let providers = run.outcome.providers.iter();
     let traffic = providers.flat_map(|provider| &provider.traffic);
     let mut took = Took {
@@ -315,7 +321,7 @@ pub fn measuring(schema: &Schema, iterations: u32, batches: usize) -> Settings {
 
 impl Shape<'_> {
     fn measuring(&self, iterations: u32) -> Settings {
-        let batches = self.spec.settings.method.batches();
+        let batches = self.spec.job.batches() as usize;
         measuring(&self.spec.schema, iterations, batches)
     }
 }
@@ -337,27 +343,27 @@ fn run(
         .collect::<Result<Vec<_>, _>>()?;
     let parts = Parts::new(data, &randomness).map_err(|e| bug(&e))?;
     let epsilon = Epsilon::from_billionths(1_000_000_000).map_err(|e| bug(&e))?;
-    let houses = parts.houses(schema, epsilon);
+    let guards = parts.guards(schema, epsilon);
     let names = shape.order.iter().map(|&f| schema.columns()[f].name());
-    let spec = JobSpec {
-        job: local::fresh_job_id(&randomness).map_err(|e| bug(&e))?,
-        settings,
-        path,
-        ranking: Ranking::Given {
-            features: names.map(str::to_owned).collect(),
-        },
-        choice: Choice::Best(shape.iota),
+    let names = names.map(str::to_owned).collect();
+    let private = shape.spec.job.privacy().is_some();
+    let job = shape.spec.job.with(|raw| {
+        // The plan of a private job decides all of this.
+        if private {
+            return;
+        }
+        raw.training.settings = settings;
+        raw.training.path = path;
+        raw.ranking = Some(Ranking::Given { features: names });
+        raw.protected = Protected::Best(shape.iota);
         // Cut as the whole job will be, also where fewer rows are measured.
-        resolution: shape.spec.resolution.of_count(shape.batch_rows()),
-        spending: shape
-            .spec
-            .spending
-            .as_ref()
-            .map(|_| Spending::Total(epsilon)),
-        ..shape.spec.clone()
-    };
+        raw.training.resolution = raw.training.resolution.of_count(shape.batch_rows());
+        raw.spending = raw.spending.take().map(|_| Spending::Total(epsilon));
+    });
+    let id = local::fresh_job_id(&randomness).map_err(|e| bug(&e))?;
+    let spec = JobSpec::new(id, job.map_err(Failure::input)?, Arc::clone(schema));
     let began = Instant::now();
-    let run = local::run(&spec, &houses, &randomness, &mut Quiet, None, false)
+    let run = local::run(&spec, &guards, &randomness, &mut Quiet, None, false)
         .map_err(|e| job_failure(&e))?;
     Ok((run, began.elapsed().as_secs_f64()))
 }
@@ -400,8 +406,8 @@ fn random_rows(
 mod tests {
     use super::*;
     use crate::Job;
+    use heda_job::proposal::JobId;
     use heda_learn::bundled::{Bundle, Coding};
-    use heda_train::proposal::JobId;
 
     fn spec(iterations: u32) -> JobSpec {
         let schema = Bundle::Bcwd.schema(Coding::Paper);

@@ -4,6 +4,9 @@ use crate::failure::{Failure, Kind};
 use heda_crypto::random::{NoRandomness, Randomness};
 use heda_dp::account::Accountant;
 use heda_dp::epsilon::Epsilon;
+use heda_job::RowSeed;
+use heda_job::guard::{LocalGuard, MemoryLedger};
+use heda_job::local::LocalProvider;
 use heda_learn::data::Dataset;
 use heda_learn::schema::Schema;
 use heda_learn::table::{ReadReport, TableReader};
@@ -11,13 +14,9 @@ use heda_node::config::ProviderConfig;
 use heda_node::daemon::DaemonError;
 use heda_node::daemon::serve::{ServeError, serve, serve_until};
 use heda_node::system::stop::StopSignal;
-use heda_train::house::{Books, OpenHouse};
-use heda_train::local::LocalProvider;
-use rand_core::Rng;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use zeroize::Zeroizing;
 
 /// Rows of one organisation, and what may be spent on publishing some of their columns. The budget
 /// holds for all jobs of this value together and lives as long as it does; a daemon keeps a durable
@@ -27,7 +26,7 @@ pub struct Provider {
     name: String,
     data: Arc<Dataset>,
     schema: Arc<Schema>,
-    books: Books,
+    books: MemoryLedger,
     public_data: bool,
 }
 
@@ -52,7 +51,7 @@ impl Provider {
             name: name.into(),
             data: Arc::new(data),
             schema: Arc::clone(schema),
-            books: Books::default(),
+            books: MemoryLedger::default(),
             public_data: false,
         }
     }
@@ -101,16 +100,14 @@ impl Provider {
 
     /// Its side of one job: rows in an order that is drawn anew, the same budget.
     pub(crate) fn for_job(&self, randomness: &Randomness) -> Result<LocalProvider, NoRandomness> {
-        let mut row_seed = Zeroizing::new([0; 32]);
-        let mut rng = randomness.party(&self.name).fork("row order", 0)?;
-        rng.fill_bytes(row_seed.as_mut());
+        let row_seed = RowSeed::fresh(&randomness.party(&self.name))?;
         let (data, schema) = (Arc::clone(&self.data), Arc::clone(&self.schema));
-        let house = OpenHouse::new(data, schema, row_seed, self.books.clone());
+        let guard = LocalGuard::new(data, schema, row_seed, self.books.clone());
         Ok(LocalProvider {
             name: self.name.clone(),
-            house: Box::new(match self.public_data {
-                true => house.of_public_data(),
-                false => house,
+            guard: Box::new(match self.public_data {
+                true => guard.of_public_data(),
+                false => guard,
             }),
         })
     }

@@ -1,28 +1,27 @@
 //! A job file: what is to be trained with which providers on the network.
 
+use crate::clock::processor_seconds;
 use crate::failure::{Failure, Kind};
 use crate::job::{Job, JobBuilder};
+use crate::schema_file::confirmed_schema;
 use crate::simulation::job_failure;
-use crate::summary::{About, Controls};
+use crate::summary::{About, Controls, CpuSeconds};
 use crate::trained::{MODEL_FILE, REPORT_FILE, Trained};
 use heda_crypto::random::Randomness;
-use heda_dp::account::Mechanism;
+use heda_job::job::JobSpec;
+use heda_job::local::fresh_job_id;
 use heda_learn::data::Dataset;
-use heda_learn::optimise::Settings;
-use heda_learn::partition::Goal;
+use heda_learn::infer;
 use heda_learn::schema::Schema;
 use heda_learn::table::TableReader;
 use heda_node::client::state::StateFile;
 use heda_node::client::training::{Listener, NetworkJob, NetworkJobError};
 use heda_node::client::{ConnectError, Connector, RemoteProvider};
-use heda_node::config::{Answer, ClassWeights, Iota, JobConfig, Seconds};
+use heda_node::config::{Answer, JobConfig, SecondsValue};
 use heda_node::identity::Identity;
 use heda_node::system::clock::SystemClock;
 use heda_node::system::stop::StopSignal;
 use heda_node::wire::WireLimits;
-use heda_train::job::JobSpec;
-use heda_train::local::fresh_job_id;
-use heda_train::proposal::{ClassWeight, Ranking, Spending};
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::sync::Arc;
@@ -44,12 +43,31 @@ impl RemoteJob {
         Self::with_answers(path, &[])
     }
 
+    /// A job file as `heda invite` wrote it, with the answers of a folder, or of `answers` beside the
+    /// file if none is named. Nobody may have answered yet: such a job can be looked at, not trained.
+    ///
+    /// # Errors
+    /// As [`RemoteJob::with_answers`].
+    pub fn as_invited(path: &Path, folder: Option<&Path>) -> Result<Self, Failure> {
+        let named = JobConfig::load_early(path, &[]).map_err(Failure::input)?;
+        let answers = match named.providers.is_empty() || folder.is_some() {
+            true => Answer::of_job(path, folder).map_err(Failure::input)?,
+            false => Vec::new(),
+        };
+        let config = JobConfig::load_early(path, &answers).map_err(Failure::input)?;
+        Self::checked(config, &answers)
+    }
+
     /// The same with providers that answered an invitation.
     ///
     /// # Errors
     /// As [`RemoteJob::load`], and if an answer is about other data or another schema.
     pub fn with_answers(path: &Path, answers: &[Answer]) -> Result<Self, Failure> {
         let config = JobConfig::load_with(path, answers).map_err(Failure::input)?;
+        Self::checked(config, answers)
+    }
+
+    fn checked(config: JobConfig, answers: &[Answer]) -> Result<Self, Failure> {
         let schema = Arc::new(Schema::read(&config.schema).map_err(Failure::input)?);
         let own = schema.fingerprint().to_string();
         for answer in answers {
@@ -68,7 +86,7 @@ impl RemoteJob {
                 answer.name
             )));
         }
-        let job = job(&config, &schema, None)?;
+        let job = described(&config, &schema, None)?;
         Ok(Self { config, job })
     }
 
@@ -87,8 +105,29 @@ impl RemoteJob {
         self.config.providers.len()
     }
 
+    /// That somebody takes part.
+    ///
+    /// # Errors
+    /// If no provider is named and none has answered yet.
+    pub fn check_answered(&self) -> Result<(), Failure> {
+        match self.config.providers.is_empty() {
+            false => Ok(()),
+            true => Err(Failure::input(
+                "no provider has answered yet; put the answers into the folder `answers` beside the \
+                 job file, or name providers in it",
+            )),
+        }
+    }
+
+    /// Rows of all providers, held-out ones included, as a private job states them.
+    pub fn stated_rows(&self) -> Option<usize> {
+        let training = self.config.privacy.as_ref()?.rows.get();
+        let trained = 1.0 - self.config.held_out.get();
+        Some((training as f64 / trained).round() as usize)
+    }
+
     /// The same, but providers that cannot be reached are waited for so long.
-    pub fn with_patience(mut self, patience: Seconds) -> Self {
+    pub fn with_patience(mut self, patience: SecondsValue) -> Self {
         self.config.timeouts.loss_seconds = patience;
         self
     }
@@ -117,18 +156,23 @@ impl RemoteJob {
         stop: Option<&StopSignal>,
     ) -> Result<Trained, Failure> {
         let began = Instant::now();
+        let used = processor_seconds();
         let config = &self.config;
         let schema = self.job.schema();
         let randomness = randomness(config);
         // Everything that can be wrong here is found before the folder is taken or anyone asked.
         let job = match sample(config, schema)? {
-            Some(sample) => job(config, schema, Some(Arc::new(sample)))?,
+            Some(sample) => described(config, schema, Some(Arc::new(sample)))?,
             None => self.job.clone(),
         };
-        let way = Way::find(config)?;
+        let endpoints = Endpoints::find(config)?;
+        let marked = self.has_marks()?;
         let mut state = self.open_state(into, &randomness)?;
-        let spec = job.spec(state.state().job, &randomness);
-        let network = network_job(config, way, spec, &randomness, listener);
+        let spec = JobSpec {
+            chooser: config.chooser(),
+            ..job.spec(state.state().job, &randomness)
+        };
+        let network = network_job(config, endpoints, spec, &randomness, listener);
         let outcome = network.run_until(&mut state, stop.cloned());
         let outcome = outcome.map_err(|error| give_up(&state, into, &error))?;
         let about = About {
@@ -140,10 +184,20 @@ impl RemoteJob {
             automatic_epsilon: false,
             total_seconds: began.elapsed().as_secs_f64(),
             busy: Vec::new(),
+            cpu_seconds: CpuSeconds {
+                user: processor_seconds()
+                    .zip(used)
+                    .map(|(now, before)| now - before),
+                provider: None,
+            },
             controls: Controls::default(),
         };
         let lost = state.state().lost.clone();
         let mut trained = Trained::new(about, job.loss(), &outcome, lost)?;
+        // `--unconfirmed` takes a schema that was read from rows; it does not make it public.
+        if marked {
+            trained.note_bounds_from_rows();
+        }
         trained.ledgers.clone_from(&state.state().ledgers);
         let written = trained.write_with_mode(into.folder, into.command, into.mode);
         written.map_err(|failure| kept(&failure))?;
@@ -152,12 +206,18 @@ impl RemoteJob {
         Ok(trained)
     }
 
+    /// Whether the schema still has marks of what was read from rows.
+    fn has_marks(&self) -> Result<bool, Failure> {
+        let (text, _) = confirmed_schema(self.schema_path(), true)?;
+        Ok(infer::unconfirmed(&text) > 0)
+    }
+
     fn open_state(
         &self,
         into: &ResultFolder<'_>,
         randomness: &Randomness,
     ) -> Result<StateFile, Failure> {
-        let (folder, terms) = (into.folder, terms(&self.config, self.job.schema()));
+        let (folder, terms) = (into.folder, terms(&self.config, &self.job)?);
         let results = [MODEL_FILE, REPORT_FILE];
         if into.resume {
             return StateFile::resume(folder, &terms, &results).map_err(Failure::input);
@@ -213,143 +273,33 @@ fn randomness(config: &JobConfig) -> Randomness {
     }
 }
 
-/// What may not change between the parts of a job; where providers are, and how long to wait for
-/// them, may.
-fn terms(config: &JobConfig, schema: &Schema) -> String {
-    let names: Vec<&str> = config.providers.iter().map(|p| p.name.as_str()).collect();
-    // Not in the text of a job without it, so that such a job is still the same.
-    let chosen = config.penalty.map(|penalty| format!(" {penalty:?}"));
-    let chosen = chosen.unwrap_or_default();
-    let text = format!(
-        "{} {} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {} {:?} {:?} {:?} {} {} {:?} {names:?}{chosen}",
-        schema.fingerprint(),
-        config.data_set,
-        config.engine.name(),
-        config.iota,
-        config.encrypt,
-        config.auto,
-        config.ranking,
-        config.ranked_by,
-        config.order,
-        config.epsilon,
-        config.mechanism,
-        (config.loss, &config.class_weight),
-        config.optimiser,
-        config.iterations,
-        config.tolerance,
-        config.c,
-        config.seed,
-        config.key_bits,
-        config.holdout_permille(),
-        config.privacy,
-    );
-    let digest = Sha256::digest(text);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+/// What may not change between the parts of a job: the job itself, who takes part, and the seed.
+/// Where providers are, and how long to wait for them, may.
+fn terms(config: &JobConfig, job: &Job) -> Result<String, Failure> {
+    let digest = job.description().digest();
+    let digest = digest.map_err(|e| Failure::new(Kind::Bug, e))?;
+    let mut hash = Sha256::new();
+    hash.update(digest.to_string());
+    for provider in &config.providers {
+        hash.update(provider.name.as_str());
+        hash.update([0]);
+    }
+    if let Some(seed) = config.seed {
+        hash.update(seed.to_le_bytes());
+    }
+    let digest = hash.finalize();
+    Ok(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The job of a file. With `iota = "auto"` accuracy is estimated on the sample.
-fn job(
+pub(crate) fn described(
     config: &JobConfig,
     schema: &Arc<Schema>,
     sample: Option<Arc<Dataset>>,
 ) -> Result<Job, Failure> {
-    if config.mechanism != Mechanism::Laplace {
-        return Err(Failure::input(
-            "only `laplace` is published over the network",
-        ));
-    }
-    let builder = Job::builder(config.data_set.to_string(), Arc::clone(schema))
-        .engine(config.engine)
-        .key_bits(config.key_bits)
-        .class_weight(class_weight(config, schema)?)
-        .settings(Settings {
-            method: config.optimiser.clone(),
-            c: Some(config.c.get()),
-            tolerance: config.tolerance.get(),
-            max_iterations: config.iterations.get(),
-        })
-        .choose_penalty(config.penalty_path())
-        .hold_out(config.holdout_permille())
-        .ranking(ranking(config))
-        .spend(config.epsilon.map(Spending::Total));
-    let builder = match config.loss {
-        Some(loss) => builder.loss(loss),
-        None => builder,
-    };
-    let builder = encrypted(builder, config, sample);
-    let builder = match config.privacy {
-        Some(privacy) => builder.private(privacy.promise(schema)),
-        None => builder,
-    };
+    let raw = config.raw(schema).map_err(Failure::input)?;
+    let builder = JobBuilder::of_raw(raw, Arc::clone(schema), sample);
     builder.build().map_err(Failure::input)
-}
-
-/// Weights in the order of the schema's classes.
-fn class_weight(config: &JobConfig, schema: &Schema) -> Result<Option<ClassWeight>, Failure> {
-    let by_name = match &config.class_weight {
-        None => return Ok(None),
-        Some(ClassWeights::Balanced) => return Ok(Some(ClassWeight::Balanced)),
-        Some(ClassWeights::ByName(weights)) => weights,
-    };
-    named_weights(by_name.iter().map(|(name, w)| (name.as_str(), *w)), schema).map(Some)
-}
-
-/// Weights by the names of classes; a class that is not named counts 1.
-///
-/// # Errors
-/// If the schema has no class of such a name.
-pub fn named_weights<'a>(
-    weights: impl IntoIterator<Item = (&'a str, f64)>,
-    schema: &Schema,
-) -> Result<ClassWeight, Failure> {
-    let classes = schema.label().classes();
-    let mut all = vec![1.0; classes.len()];
-    for (name, weight) in weights {
-        let Some(class) = classes.iter().position(|class| class == name) else {
-            return Err(Failure::input(format!(
-                "class_weight names {name:?}, and the classes are {}",
-                classes.join(", ")
-            )));
-        };
-        all[class] = weight;
-    }
-    Ok(ClassWeight::Given(all))
-}
-
-fn encrypted(builder: JobBuilder, config: &JobConfig, sample: Option<Arc<Dataset>>) -> JobBuilder {
-    match (&config.encrypt, config.iota, &config.auto) {
-        (Some(names), ..) => builder.encrypt_named(names),
-        (None, Some(Iota::Best(iota)), _) => {
-            builder.encrypt_best(usize::try_from(iota).unwrap_or(usize::MAX))
-        }
-        (None, _, Some(auto)) => {
-            let goal = match (auto.within_seconds, auto.accuracy_loss) {
-                (Some(seconds), _) => Goal::WithinSeconds(seconds.get()),
-                (None, points) => Goal::AccuracyLoss(points.map_or(0.0, |p| p.get() / 100.0)),
-            };
-            builder.encrypt_for(goal, sample)
-        }
-        (None, _, None) => builder,
-    }
-}
-
-fn ranking(config: &JobConfig) -> Ranking {
-    let chooser = config.ranked_by.as_ref().and_then(|name| {
-        let mut providers = config.providers.iter();
-        providers.position(|provider| provider.name == *name)
-    });
-    match (&config.order, chooser) {
-        (Some(order), _) => Ranking::Given {
-            features: order.clone(),
-        },
-        (None, Some(chooser)) => Ranking::Chosen {
-            method: config.ranking,
-            chooser,
-        },
-        (None, None) => Ranking::Agreed {
-            method: config.ranking,
-        },
-    }
 }
 
 /// Rows that the data user may read, if the job names some.
@@ -361,12 +311,12 @@ fn sample(config: &JobConfig, schema: &Schema) -> Result<Option<Dataset>, Failur
 }
 
 /// Who goes to whom.
-struct Way {
+struct Endpoints {
     identity: Identity,
     providers: Vec<RemoteProvider>,
 }
 
-impl Way {
+impl Endpoints {
     fn find(config: &JobConfig) -> Result<Self, Failure> {
         let providers = config.remote_providers().map_err(Failure::input)?;
         for provider in &providers {
@@ -382,16 +332,16 @@ impl Way {
 
 fn network_job(
     config: &JobConfig,
-    way: Way,
+    endpoints: Endpoints,
     spec: JobSpec,
     randomness: &Randomness,
     listener: Listener,
 ) -> NetworkJob {
     NetworkJob {
         spec,
-        providers: way.providers,
+        providers: endpoints.providers,
         connector: Connector {
-            identity: way.identity,
+            identity: endpoints.identity,
             clock: Arc::new(SystemClock),
             limits: WireLimits {
                 patience: config.timeouts.answer_seconds.duration(),
@@ -413,7 +363,7 @@ fn failure(error: &NetworkJobError) -> Failure {
         }
         NetworkJobError::Connect(_) => Kind::Peer,
         NetworkJobError::Refused { .. } => Kind::Refused,
-        NetworkJobError::Lost { .. } | NetworkJobError::Stopped => Kind::Resumable,
+        NetworkJobError::Lost { .. } | NetworkJobError::Stopped(_) => Kind::Resumable,
         // A checkpoint that could not be written leaves the one before it.
         NetworkJobError::State(_) => Kind::Resumable,
         NetworkJobError::Job(error) => return job_failure(error),

@@ -5,19 +5,18 @@
 
 mod accuracy;
 mod chart;
+mod coefficients;
 mod markup;
 
 use crate::summary::{Party, RankedFeature, Summary, came_to};
 use accuracy::accuracy;
 use chart::{Bar, bars, decay};
-use heda_learn::model::{Classifier, Model};
-use heda_learn::reach::Reach;
-use heda_train::job::TriedPenalty;
-use markup::{details, pair, section, table};
+use coefficients::coefficients;
+use heda_job::job::TriedPenalty;
+use heda_learn::model::Model;
+use markup::{pair, section, table};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// Coefficients that are drawn; the table has all of them.
-const DRAWN_COEFFICIENTS: usize = 12;
 /// Only the file itself may style the page, and nothing may be loaded.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
@@ -41,7 +40,7 @@ pub fn page(summary: &Summary, model: &Model, command: &str) -> String {
                     (losses(model))
                     (accuracy(summary))
                     (penalties(summary))
-                    (features(summary))
+                    @if summary.privacy.is_none() { (features(summary)) }
                     (coefficients(summary, model))
                     (course(summary))
                     (traffic(summary))
@@ -114,6 +113,7 @@ fn opening(summary: &Summary) -> Markup {
     html! {
         h1 { (summary.dataset) }
         p.lead { (lead) " " (summary.made) "." }
+        (guarantee(summary))
         @if summary.seeded {
             p.warning {
                 "This was a seeded run: reproducible, and therefore without any protection. Keys, \
@@ -124,6 +124,44 @@ fn opening(summary: &Summary) -> Markup {
             p.warning {
                 "Ran with a seed, and therefore without protection of their rows: "
                 (summary.seeded_providers().join(", ")) "."
+            }
+        }
+    }
+}
+
+/// What the providers charged for a guarantee, for what, and what they have left.
+fn charged(summary: &Summary) -> String {
+    let Some(promise) = &summary.privacy else {
+        return String::new();
+    };
+    let spent = promise.spent_on.iter();
+    let spent: Vec<String> = spent
+        .map(|part| format!("{} {}", part.answers, part.what))
+        .collect();
+    let mut text = match promise.charged {
+        Some(charged) => format!(
+            "The providers charged ε = {charged:.4}, for {}.",
+            spent.join(", ")
+        ),
+        None => String::new(),
+    };
+    for left in &summary.budget_left {
+        text += &format!(" {} has room for ε = {:.2}.", left.provider, left.epsilon);
+    }
+    text
+}
+
+/// What a private job guarantees, before everything else.
+fn guarantee(summary: &Summary) -> Markup {
+    let unfounded = summary.privacy.as_ref().is_some_and(|p| p.bounds_from_rows);
+    html! {
+        @if let Some(sentence) = &summary.guarantee {
+            p.guarantee { strong { "Guarantee. " } (sentence) " " (charged(summary)) }
+        }
+        @if unfounded {
+            p.warning {
+                "Bounds were read from the rows, so nothing is guaranteed: the model holds values of \
+                 single rows. Give a schema with publicly known bounds."
             }
         }
     }
@@ -145,6 +183,7 @@ fn penalties(summary: &Summary) -> Markup {
                 true => "model",
                 false => "control",
             },
+            interval: None,
         })
         .collect();
     let row = |(step, tried): (usize, &TriedPenalty)| {
@@ -225,6 +264,7 @@ fn features(summary: &Summary) -> Markup {
                 .score
                 .map_or(feature.protection.into(), |s| format!("{:.1} %", 100.0 * s)),
             class: class_of(feature),
+            interval: None,
         })
         .collect();
     let rows: Vec<Vec<String>> = ranked
@@ -238,13 +278,16 @@ fn features(summary: &Summary) -> Markup {
     if let Some(reason) = &summary.split_reason {
         words += &format!(" Chosen automatically: {reason}.");
     }
+    let scored = ranked.iter().any(|feature| feature.score.is_some());
     let left = html! {
         p { (words) }
-        p.key {
-            span.encrypted {} " encrypted " span.published {} " published with noise "
-            span.dropped {} " left out"
+        @if scored {
+            p.key {
+                span.encrypted {} " encrypted " span.published {} " published with noise "
+                span.dropped {} " left out"
+            }
+            (bars("Share of the agreed scores", &drawn, None))
         }
-        (bars("Share of the agreed scores", &drawn, None))
     };
     let right = html! {
         (table("Protection", &["feature", "protection", "ε"], &rows))
@@ -264,98 +307,6 @@ fn epsilon_words(summary: &Summary) -> String {
     }
 }
 
-fn coefficients(summary: &Summary, model: &Model) -> Markup {
-    let several = model.classifiers().len() > 1;
-    let ranked = &summary.features_by_rank;
-    let dropped = ranked.iter().any(|f| f.protection == "dropped");
-    let inner = html! {
-        @match &summary.number {
-            Some(number) => {
-                p.key { span.up {} " more " span.down {} " less" }
-                p {
-                    "An effect is the change of the predicted " (number.label) " when a column goes \
-                     from its lower to its upper bound."
-                }
-            }
-            None => {
-                p.key { span.up {} " more likely " span.down {} " less likely" }
-                p {
-                    "An effect is the change of the log-odds when a column goes from its lower to \
-                     its upper bound."
-                }
-            }
-        }
-        @if dropped { p { "Features that were left out have no weight." } }
-        @if model.reach().is_some() {
-            p {
-                "Numbers count up to three deviations from what is typical, as they did in training; \
-                 further out nothing changes, and an effect is that of the way between."
-            }
-        }
-        @for classifier in model.classifiers() {
-            (of_class(classifier, model.reach(), several, summary.number.is_some()))
-        }
-    };
-    section("Coefficients", &inner)
-}
-
-fn of_class(classifier: &Classifier, reach: Option<&Reach>, several: bool, number: bool) -> Markup {
-    let named = &classifier.original.coefficients;
-    let way = |column: usize| {
-        let ends = reach.and_then(|reach| reach.ends().get(column));
-        ends.map_or(1.0, |[from, to]| to - from)
-    };
-    let slopes = classifier.scaled.iter().skip(1).enumerate();
-    let effects = slopes.map(|(column, slope)| slope * way(column));
-    let mut columns: Vec<(&str, f64, f64)> = named
-        .iter()
-        .zip(effects)
-        .map(|(coefficient, effect)| (coefficient.column.as_str(), effect, coefficient.value))
-        .collect();
-    columns.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
-    let drawn: Vec<Bar> = columns
-        .iter()
-        .take(DRAWN_COEFFICIENTS)
-        .map(|&(name, effect, _)| Bar {
-            label: name.to_owned(),
-            value: effect,
-            shown: signed(effect),
-            class: if effect < 0.0 { "down" } else { "up" },
-        })
-        .collect();
-    let intercept = vec![
-        "intercept".to_owned(),
-        classifier
-            .scaled
-            .first()
-            .map_or(String::new(), |&b| signed(b)),
-        signed(classifier.original.intercept),
-    ];
-    let rows: Vec<Vec<String>> = std::iter::once(intercept)
-        .chain(
-            columns
-                .iter()
-                .map(|&(name, effect, value)| vec![name.to_owned(), signed(effect), signed(value)]),
-        )
-        .collect();
-    let title = match (several, columns.len() > DRAWN_COEFFICIENTS) {
-        _ if number => format!("Effects on {}", classifier.class),
-        (true, _) => format!("Largest effects for class {}", classifier.class),
-        (false, true) => "Largest effects on the log-odds".to_owned(),
-        (false, false) => "Effects on the log-odds".to_owned(),
-    };
-    let head = ["column", "effect", "per unit"];
-    let all = table("Coefficients, largest effect first", &head, &rows);
-    html! {
-        (bars(&title, &drawn, None))
-        (details("All coefficients", &all))
-    }
-}
-
-fn signed(value: f64) -> String {
-    format!("{value:+.4}").replace('-', "−")
-}
-
 fn course(summary: &Summary) -> Markup {
     let phases: Vec<Bar> = summary
         .phases
@@ -365,6 +316,7 @@ fn course(summary: &Summary) -> Markup {
             value: phase.seconds,
             shown: seconds(phase.seconds),
             class: "time",
+            interval: None,
         })
         .collect();
     let user = vec![
@@ -424,7 +376,7 @@ fn traffic(summary: &Summary) -> Markup {
 
 fn privacy(summary: &Summary) -> Markup {
     let inner = html! {
-        @for line in summary.privacy().lines() {
+        @for line in summary.who_learned().lines() {
             p { (line) }
         }
     };
@@ -444,7 +396,7 @@ fn repeat(summary: &Summary, command: &str) -> Markup {
         vec!["heda".to_owned(), env!("CARGO_PKG_VERSION").to_owned()],
         vec![
             "protocol".to_owned(),
-            heda_train::proposal::PROTOCOL_VERSION.to_string(),
+            heda_job::proposal::PROTOCOL_VERSION.to_string(),
         ],
         vec!["cryptosystem".to_owned(), summary.cryptosystem.to_owned()],
         vec![

@@ -1,10 +1,10 @@
 //! Which features are worth encrypting, and what that would cost.
 
 use crate::failure::Failure;
+use heda_job::engine::gradient_bytes;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::resident::Resolution;
 use heda_learn::score::{Method, Scores};
-use heda_train::engine::gradient_bytes;
 use serde::Serialize;
 
 /// Features from best to worst, and what it costs to encrypt the best of them.

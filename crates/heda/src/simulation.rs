@@ -24,21 +24,22 @@ mod number;
 
 use crate::failure::{Failure, Kind};
 use crate::job::Job;
-use crate::summary::{About, Controls, Matrix};
+use crate::summary::{About, Controls, CpuSeconds, Matrix};
 use crate::trained::Trained;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
+use heda_job::description::Share;
+use heda_job::error::JobError;
+use heda_job::guard::SMALLEST_BATCH;
+use heda_job::job::{Observer, Quiet};
+use heda_job::local::{self, LocalRun, Parts};
+use heda_job::proposal::ClassWeight;
+use heda_learn::clip_range::score_within;
 use heda_learn::data::Dataset;
 use heda_learn::gradient::Batch;
 use heda_learn::metrics::Confusion;
 use heda_learn::oracle::{TrainConfig, score, train_weighed};
-use heda_learn::reach::score_within;
 use heda_learn::split::shuffle;
-use heda_train::error::JobError;
-use heda_train::house::SMALLEST_BATCH;
-use heda_train::job::{Observer, Quiet};
-use heda_train::local::{self, LocalRun, Parts};
-use heda_train::proposal::ClassWeight;
 use std::time::Instant;
 
 /// Fewest rows that each of several providers of a simulation may have.
@@ -50,7 +51,7 @@ pub struct Simulation {
     job: Job,
     title: String,
     providers: usize,
-    aside_permille: u32,
+    aside: Share,
     randomness: Randomness,
 }
 
@@ -87,7 +88,7 @@ impl Simulation {
             title: job.data_set().to_owned(),
             job,
             providers: 3,
-            aside_permille: 200,
+            aside: Share::USUAL,
             randomness: Randomness::from_os(),
         }
     }
@@ -104,10 +105,10 @@ impl Simulation {
         self
     }
 
-    /// Share of the rows that a private job, which holds none out, is counted on in clear, in
-    /// thousandths; a fifth if this is not called.
-    pub fn set_aside(mut self, permille: u32) -> Self {
-        self.aside_permille = permille.min(1000);
+    /// Share of the rows that a private job, which holds none out, is counted on in clear; a fifth if
+    /// this is not called.
+    pub fn set_aside(mut self, share: Share) -> Self {
+        self.aside = share;
         self
     }
 
@@ -145,6 +146,7 @@ impl Simulation {
             automatic_epsilon: self.job.reads_epsilon(),
             total_seconds,
             busy: run.reports.iter().map(|report| report.busy).collect(),
+            cpu_seconds: CpuSeconds::default(),
             controls: Controls {
                 private: self.private_accuracy(&run, &held_out),
                 ..self.controls(&training, &held_out, &run.outcome.split.encrypted)
@@ -162,8 +164,8 @@ impl Simulation {
     /// If a private job holds out no rows, some to count its model on in clear: nobody but who may
     /// read all rows can do that.
     fn divide_aside(&self, data: &Dataset) -> Result<(Dataset, Option<Dataset>), Failure> {
-        let count = data.rows() * self.aside_permille as usize / 1000;
-        let held_out = self.job.holdout_permille() > 0;
+        let count = self.aside.of(data.rows() as u64) as usize;
+        let held_out = self.job.held_out().is_some();
         if self.job.privacy().is_none() || held_out || count == 0 {
             return Ok((data.clone(), None));
         }
@@ -195,7 +197,7 @@ impl Simulation {
     /// If the rows cannot be divided among so many.
     pub fn rows(&self, data: &Dataset) -> Result<(Dataset, Dataset), Failure> {
         let parts = Parts::new(self.parts(data)?, &self.randomness).map_err(bug)?;
-        let (training, held_out) = parts.rows(self.job.holdout_permille());
+        let (training, held_out) = parts.rows(self.job.held_out());
         let both = joined(&training).zip(joined(&held_out));
         both.ok_or_else(|| bug("parts that do not fit together"))
     }
@@ -220,14 +222,14 @@ impl Simulation {
         let spec = job.spec(name, &self.randomness.party("estimate"));
         let limit = heda_dp::epsilon::LARGEST * 1_000_000_000;
         let limit = Epsilon::from_billionths(limit).map_err(bug)?;
-        let (training, mut held_out) = parts.rows(job.holdout_permille());
+        let (training, mut held_out) = parts.rows(job.held_out());
         if job.penalty_path().is_some() {
             // The others chose the penalty.
             held_out = held_out.iter().map(local::reported).collect();
         }
-        let houses = parts.houses(job.schema(), limit);
+        let guards = parts.guards(job.schema(), limit);
         let began = Instant::now();
-        let run = local::run(&spec, &houses, &self.randomness, observer, None, record)
+        let run = local::run(&spec, &guards, &self.randomness, observer, None, record)
             .map_err(|e| job_failure(&e))?;
         Ok(Ran {
             run,
@@ -267,15 +269,15 @@ impl Simulation {
 impl Simulation {
     /// Whether a provider with so many rows would take part: enough to train on and to hold out.
     fn is_enough(&self, rows: usize) -> bool {
-        let permille = self.job.holdout_permille();
-        let held_out = (rows as u64 * u64::from(permille) / 1000) as usize;
+        let share = self.job.held_out();
+        let held_out = share.of(rows as u64) as usize;
         let parts = if self.job.penalty_path().is_some() {
             2
         } else {
             1
         };
         let enough = held_out / parts >= SMALLEST_BATCH;
-        rows - held_out >= SMALLEST_BATCH && (permille == 0 || enough)
+        rows - held_out >= SMALLEST_BATCH && (!share.is_some() || enough)
     }
 
     /// What somebody with all rows under one roof would get.

@@ -4,8 +4,11 @@
 mod classes;
 mod interval;
 mod matrix;
+mod noise;
 mod number;
+mod parties;
 mod privacy;
+mod promise;
 mod text;
 mod training;
 
@@ -13,20 +16,24 @@ pub use interval::interval;
 pub use matrix::Matrix;
 pub use number::{NumberControls, NumberResult};
 pub(crate) use number::{r_squared, significant};
+pub use parties::{Bytes, CpuSeconds, Party, Phase, Seconds};
+pub use promise::{BudgetLeft, Promise};
 
 use classes::class_result;
 use heda_dp::account::across_providers;
+use heda_job::histogram::Confusion;
+use heda_job::job::{ChosenPenalty, Outcome, Revealed, TriedPenalty};
+use heda_job::proposal::{Engine, Privacy};
 use heda_learn::model::{FeatureUse, Protection};
+use heda_learn::private::evaluation::{Overall, RightRows};
 use heda_learn::schema::Schema;
-use heda_train::histogram::{Confusion, Histogram};
-use heda_train::job::{ChosenPenalty, Outcome, PhaseTime, ProviderSummary, Revealed, TriedPenalty};
-use heda_train::proposal::{Engine, Privacy};
+use parties::{parties, phases};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// The object that `demo` and `train` print. Accuracies are shares of right predictions on the
-/// held-out rows.
+/// The object that `demo`, `simulate` and `train` print; `docs/schemas/result.json` describes it.
+/// Accuracies are shares of right predictions on the held-out rows.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
     /// What was trained on.
@@ -49,23 +56,41 @@ pub struct Summary {
     pub cryptosystem: &'static str,
     /// The largest sum over columns that any provider spent; none if nothing was published.
     pub epsilon_total: Option<f64>,
-    /// What a private job promised.
-    pub private: Option<Promise>,
+    /// What a private job promised; nothing in JSON where that is no guarantee.
+    #[serde(serialize_with = "promise::guaranteed")]
+    pub privacy: Option<Promise>,
+    /// What each provider has left for further private jobs, if it told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub budget_left: Vec<BudgetLeft>,
+    /// The same in one sentence that can be quoted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<String>,
+    /// Of a private job the most that noise gives the effect of each encoded column, as a standard
+    /// deviation; an effect is the change of the log-odds between the ends of a column.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub noise_in_effects: Vec<f64>,
     /// Over all models.
     pub iterations: u32,
+    /// How often each training row was used: the iterations, unless each takes a part of the rows.
+    pub passes: f64,
+    /// Whether the training of every model converged.
+    pub converged: bool,
     /// Of a model for two classes; several models are told apart in `by_class`.
     pub accuracy: Option<f64>,
-    /// 95 % interval of the accuracy, by Wilson.
+    /// 95 % interval of the accuracy: by Wilson, or of a private job by counts with noise.
     pub accuracy_interval: Option<[f64; 2]>,
     /// Right and wrong predictions of a model for two classes.
     pub confusion: Option<Confusion>,
     /// The classes; of two, the positive one last.
     pub classes: Vec<String>,
-    /// Bounds of the area under the ROC curve.
+    /// Bounds of the area under the ROC curve. Of a private job counts carry noise, and they are no bounds.
     pub auc: Option<[f64; 2]>,
     /// Each class against the rest, if there are more than two. Which class a row would get in the
     /// end cannot be read from these: the held-out rows are counted for one model at a time.
     pub by_class: Vec<ClassResult>,
+    /// Of a private job for several classes: how often the highest score is right at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overall: Option<Overall>,
     /// Of more than two classes which one the highest score names, where all rows may be read.
     pub matrix: Option<Matrix>,
     /// How good predictions of a number are, if the label is one.
@@ -76,12 +101,19 @@ pub struct Summary {
     pub dropped_accuracy: Option<f64>,
     /// Of always naming the most frequent class.
     pub majority_accuracy: Option<f64>,
+    /// Whether that was counted in clear, by whoever may read all rows.
+    #[serde(skip)]
+    pub majority_in_clear: bool,
     /// Where the time went.
     pub seconds: Seconds,
+    /// Processor time, where it is known.
+    pub cpu_seconds: CpuSeconds,
     /// With all providers together.
     pub round_trips: u64,
     /// With all providers together.
     pub bytes: Bytes,
+    /// Bytes of training, both ways, for each row and iteration.
+    pub bytes_per_row_iteration: f64,
     /// Microseconds of training for each row and iteration.
     pub us_per_row_iteration: f64,
     /// How many numbers the data user saw.
@@ -117,19 +149,6 @@ pub struct Summary {
     pub report_path: Option<PathBuf>,
 }
 
-/// What a private job promised, and how good its model is where that may be known.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Promise {
-    /// ε of everything that the job revealed.
-    pub epsilon: f64,
-    /// δ beside it.
-    pub delta: f64,
-    /// Accuracy on held-out rows, counted in clear by whoever may read them.
-    pub accuracy_in_clear: Option<f64>,
-    /// Deviation of the noise in each count of held-out rows, if they were counted.
-    pub counts_deviation: Option<f64>,
-}
-
 /// One class against the rest on held-out rows.
 #[derive(Debug, Clone, Serialize)]
 pub struct ClassResult {
@@ -137,6 +156,8 @@ pub struct ClassResult {
     pub class: String,
     /// Share of right predictions.
     pub accuracy: Option<f64>,
+    /// 95 % interval of it.
+    pub accuracy_interval: Option<[f64; 2]>,
     /// Right and wrong predictions.
     pub confusion: Option<Confusion>,
     /// Bounds of the area under the ROC curve.
@@ -156,62 +177,6 @@ pub struct RankedFeature {
     pub protection: &'static str,
     /// The largest ε that a provider spent on it.
     pub epsilon: Option<f64>,
-}
-
-/// Times in seconds. Provider: the one that computed longest.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Seconds {
-    /// From the first message to the model.
-    pub total: f64,
-    /// All that comes before training.
-    pub setup: f64,
-    /// All iterations.
-    pub training: f64,
-    /// On held-out rows.
-    pub evaluation: f64,
-    /// That the data user computed.
-    pub user: f64,
-    /// That a provider computed, where that is known.
-    pub provider: Option<f64>,
-}
-
-/// What went over all channels.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Bytes {
-    /// Sent by the data user.
-    pub user_to_provider: u64,
-    /// Received by the data user.
-    pub provider_to_user: u64,
-}
-
-/// One phase of the job, in order.
-#[derive(Debug, Clone, Serialize)]
-pub struct Phase {
-    /// What is done in it.
-    pub name: &'static str,
-    /// At the data user, waiting included.
-    pub seconds: f64,
-    /// What went over the channels.
-    pub bytes: Bytes,
-    /// With all providers together.
-    pub round_trips: u64,
-}
-
-/// One provider.
-#[derive(Debug, Clone, Serialize)]
-pub struct Party {
-    /// As the data user calls it.
-    pub name: String,
-    /// Rows of training.
-    pub rows: usize,
-    /// Rows of evaluation.
-    pub held_out: usize,
-    /// Whether it ran with a seed, and therefore without protection.
-    pub seeded: bool,
-    /// What its columns cost in sum, if it published.
-    pub epsilon: Option<f64>,
-    /// How long it computed, where that is known.
-    pub seconds: Option<f64>,
 }
 
 /// What the controls in clear came to, where the data are at hand.
@@ -237,7 +202,7 @@ pub struct About<'a> {
     /// How gradients were computed.
     pub engine: Engine,
     /// What the job promised, if it was private.
-    pub privacy: Option<&'a Privacy>,
+    pub privacy: Option<Privacy>,
     /// What encoded the rows.
     pub schema: &'a Schema,
     /// Whether the run can be repeated.
@@ -248,6 +213,8 @@ pub struct About<'a> {
     pub total_seconds: f64,
     /// How long each provider computed, where that is known.
     pub busy: Vec<Duration>,
+    /// Processor time of the parties, where it is known.
+    pub cpu_seconds: CpuSeconds,
     /// What it is compared with.
     pub controls: Controls,
 }
@@ -268,13 +235,16 @@ impl Summary {
             found.map(|phase| phase.took.as_secs_f64()).sum::<f64>()
         };
         let training = phase("train");
+        let row_iterations = rows as f64 * f64::from(iterations.max(1));
         let traffic = || outcome.providers.iter().flat_map(|p| p.traffic.values());
+        let in_training = (outcome.providers.iter()).filter_map(|p| p.traffic.get("train"));
+        let trained_bytes: u64 = in_training.map(|t| t.bytes_sent + t.bytes_received).sum();
         let mut by_class: Vec<ClassResult> = outcome
             .fits
             .iter()
             .map(|fit| class_result(fit, &classes))
             .collect();
-        let counted = outcome.fits.first().and_then(|fit| fit.histogram.as_ref());
+        let first = outcome.fits.first();
         let only = match by_class.len() {
             1 => by_class.pop(),
             _ => None,
@@ -293,20 +263,33 @@ impl Summary {
                 Engine::Paper => "textbook RSA and Paillier",
             },
             epsilon_total: epsilon_total(outcome),
-            private: about.privacy.map(|privacy| Promise {
-                epsilon: privacy.epsilon.billionths() as f64 / 1e9,
-                delta: privacy.delta.get(),
-                accuracy_in_clear: about.controls.private,
-                counts_deviation: counted.and_then(|histogram| histogram.noise),
-            }),
+            privacy: outcome
+                .guarantee(about.schema.width())
+                .map(|guarantee| Promise {
+                    epsilon: guarantee.epsilon,
+                    delta: guarantee.delta,
+                    unit: guarantee.unit,
+                    charged: guarantee.charged,
+                    spent_on: guarantee.spent_on,
+                    accuracy_in_clear: about.controls.private,
+                    counts_deviation: first.and_then(|fit| fit.histogram.as_ref()?.noise),
+                    right_deviation: first.and_then(|fit| Some(fit.right?.deviation)),
+                    bounds_from_rows: false,
+                }),
+            budget_left: promise::budgets_left(outcome),
+            guarantee: outcome
+                .privacy
+                .map(|privacy| privacy::guarantee(&privacy, outcome.providers.len())),
+            noise_in_effects: match about.privacy {
+                Some(privacy) => noise::in_effects(&privacy, about.schema, outcome),
+                None => Vec::new(),
+            },
             iterations,
+            passes: f64::from(iterations) / outcome.settings.method.batches() as f64,
+            converged: training::converged(outcome),
             accuracy: only.as_ref().and_then(|only| only.accuracy),
-            accuracy_interval: only.as_ref().and_then(|only| {
-                let confusion = only.confusion?;
-                let right = confusion.true_positives + confusion.true_negatives;
-                let noise = counted.and_then(Histogram::noise_in_right);
-                interval(right, confusion.rows(), noise.unwrap_or(0.0))
-            }),
+            accuracy_interval: only.as_ref().and_then(|only| only.accuracy_interval),
+            overall: overall(outcome),
             confusion: only.as_ref().and_then(|only| only.confusion),
             stopped: (outcome.fits.iter())
                 .map(|fit| training::stopped(fit, &outcome.settings.method, &classes))
@@ -326,6 +309,7 @@ impl Summary {
             classes,
             plain_accuracy: about.controls.plain,
             dropped_accuracy: about.controls.dropped,
+            majority_in_clear: about.controls.majority.is_some(),
             majority_accuracy: about
                 .controls
                 .majority
@@ -341,12 +325,14 @@ impl Summary {
                 user: outcome.user_busy.as_secs_f64(),
                 provider: about.busy.iter().max().map(Duration::as_secs_f64),
             },
+            cpu_seconds: about.cpu_seconds,
             round_trips: traffic().map(|t| t.round_trips).sum(),
             bytes: Bytes {
                 user_to_provider: traffic().map(|t| t.bytes_sent).sum(),
                 provider_to_user: traffic().map(|t| t.bytes_received).sum(),
             },
-            us_per_row_iteration: 1e6 * training / (rows as f64 * f64::from(iterations.max(1))),
+            bytes_per_row_iteration: trained_bytes as f64 / row_iterations,
+            us_per_row_iteration: 1e6 * training / row_iterations,
             revealed: outcome.revealed,
             automatic_epsilon: about.automatic_epsilon,
             ranked_by: outcome.ranked_by.clone(),
@@ -373,6 +359,14 @@ impl Summary {
         seeded.map(|party| party.name.as_str()).collect()
     }
 
+    /// Between what the accuracy of the model lies, with 95 %.
+    pub(crate) fn interval_of_model(&self) -> Option<[f64; 2]> {
+        match (self.accuracy, &self.matrix) {
+            (Some(_), _) => self.accuracy_interval,
+            (None, matrix) => matrix.as_ref().and_then(|matrix| matrix.interval),
+        }
+    }
+
     /// What the model file says of each feature.
     pub fn feature_uses(&self) -> Vec<FeatureUse> {
         let protection = |feature: &RankedFeature| match feature.protection {
@@ -394,15 +388,27 @@ impl Summary {
 /// The rows that the accuracy is about: those of a provider that left after the evaluation count,
 /// those that chose the penalty do not.
 fn held_out(outcome: &Outcome) -> usize {
-    let first = outcome.fits.first().and_then(|fit| fit.histogram.as_ref());
-    match first {
-        Some(histogram) => histogram.confusion().rows() as usize,
+    let first = outcome.fits.first();
+    let counted = first.and_then(|fit| match fit.right {
+        Some(right) => Some(right.rows),
+        None => Some(fit.histogram.as_ref()?.confusion().rows()),
+    });
+    match counted {
+        Some(rows) => rows as usize,
         None => {
             let all: usize = outcome.providers.iter().map(|p| p.held_out).sum();
             let chose = outcome.chosen.as_ref().map_or(0, |chosen| chosen.rows);
             all - chose as usize
         }
     }
+}
+
+/// How often the highest score of several private models is right at least.
+fn overall(outcome: &Outcome) -> Option<Overall> {
+    let models: Option<Vec<RightRows>> = outcome.fits.iter().map(|fit| fit.right).collect();
+    models
+        .filter(|models| models.len() > 1)
+        .and_then(|models| Overall::of(&models))
 }
 
 fn epsilon_total(outcome: &Outcome) -> Option<f64> {
@@ -412,37 +418,6 @@ fn epsilon_total(outcome: &Outcome) -> Option<f64> {
         .filter_map(|p| p.charge.as_ref())
         .map(|c| c.total());
     across_providers(totals).map(|epsilon| epsilon.to_f64())
-}
-
-fn phases(outcome: &Outcome) -> Vec<Phase> {
-    let phase = |time: &PhaseTime| {
-        let traffic = || {
-            let providers = outcome.providers.iter();
-            providers.filter_map(|provider| provider.traffic.get(time.phase))
-        };
-        Phase {
-            name: time.phase,
-            seconds: time.took.as_secs_f64(),
-            bytes: Bytes {
-                user_to_provider: traffic().map(|t| t.bytes_sent).sum(),
-                provider_to_user: traffic().map(|t| t.bytes_received).sum(),
-            },
-            round_trips: traffic().map(|t| t.round_trips).sum(),
-        }
-    };
-    outcome.phases.iter().map(phase).collect()
-}
-
-fn parties(outcome: &Outcome, busy: &[Duration]) -> Vec<Party> {
-    let party = |(index, provider): (usize, &ProviderSummary)| Party {
-        name: provider.name.clone(),
-        rows: provider.rows,
-        held_out: provider.held_out,
-        seeded: provider.seeded,
-        epsilon: provider.charge.as_ref().map(|c| c.total().to_f64()),
-        seconds: busy.get(index).map(Duration::as_secs_f64),
-    };
-    outcome.providers.iter().enumerate().map(party).collect()
 }
 
 /// What a penalty came to on the rows that choose, in words.

@@ -5,11 +5,11 @@ use crate::failure::{Failure, Kind};
 use crate::files::{PRIVATE, write_with_mode};
 use crate::report;
 use crate::summary::{About, Summary, came_to};
+use heda_job::guard::LedgerHead;
+use heda_job::job::Outcome;
 use heda_learn::loss::LossKind;
 use heda_learn::model::{Model, Provenance};
 use heda_learn::schema::Schema;
-use heda_train::house::LedgerHead;
-use heda_train::job::Outcome;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,6 +18,9 @@ use std::path::Path;
 pub(crate) const MODEL_FILE: &str = "model.json";
 /// What a job leaves in its folder.
 pub(crate) const REPORT_FILE: &str = "report.html";
+
+/// Why a model has no guarantee although its sums carried noise.
+const BOUNDS_FROM_ROWS: &str = "bounds were read from the rows, so the model holds values of rows";
 
 /// A finished job.
 #[derive(Debug, Clone, Serialize)]
@@ -51,6 +54,12 @@ impl Trained {
             ledgers: BTreeMap::new(),
             model,
         })
+    }
+
+    /// Notes that bounds and levels were read from the rows: model and summary then promise nothing.
+    pub fn note_bounds_from_rows(&mut self) {
+        self.summary.note_bounds_from_rows();
+        self.model.withdraw_guarantee(BOUNDS_FROM_ROWS);
     }
 
     /// Writes `model.json` and `report.html` into a folder, for its owner only. `command` is what
@@ -118,6 +127,9 @@ fn model(
         let tried: Vec<String> = tried.collect();
         notes.insert("penalties_tried".to_owned(), tried.join("; "));
     }
+    if outcome.lost > 0 {
+        notes.insert("lost_answers".to_owned(), outcome.lost.to_string());
+    }
     if !lost.is_empty() {
         notes.insert(report::PROVIDERS_LOST.to_owned(), lost.join(", "));
     }
@@ -127,6 +139,7 @@ fn model(
         rows: summary.rows as u64,
         providers: summary.providers as u32,
         iterations: summary.iterations,
+        privacy: outcome.guarantee(schema.width()),
         features: summary.feature_uses(),
         versions: [("heda".to_owned(), env!("CARGO_PKG_VERSION").to_owned())].into(),
         notes,

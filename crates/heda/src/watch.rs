@@ -1,7 +1,7 @@
 //! Progress and cancellation for programs that embed a job: a closure that sees what happens and
 //! says whether to go on.
 
-use heda_train::job::{Checkpoint, NotKept, Observer};
+use heda_job::job::{Checkpoint, NotKept, Observer};
 use std::ops::ControlFlow;
 
 /// What happens in a job.

@@ -2,7 +2,7 @@
 //! there.
 #![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
 
-use heda::knowledge::{Lesson, table};
+use heda::knowledge::{Disclosed, table};
 use std::path::Path;
 
 const DOCUMENTS: [&str; 3] = ["SECURITY.md", "docs/protocols.md", "docs/threat-model.md"];
@@ -36,8 +36,8 @@ fn the_documents_hold_the_table() {
 #[test]
 fn the_table_has_a_line_a_lesson() {
     let table = table();
-    assert_eq!(table.lines().count(), 2 + Lesson::ALL.len());
-    for lesson in Lesson::ALL {
+    assert_eq!(table.lines().count(), 2 + Disclosed::ALL.len());
+    for lesson in Disclosed::ALL {
         let cell = format!("| {} |", lesson.what());
         assert_eq!(table.matches(&cell).count(), 1, "{lesson:?}");
     }

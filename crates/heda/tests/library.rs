@@ -54,7 +54,7 @@ fn a_job_leaves_a_model_and_says_who_learned_what() {
     assert_eq!(summary.epsilon_total, None);
     assert!(
         summary
-            .privacy()
+            .who_learned()
             .contains("The data user learned the model;")
     );
     // What is left out has no weight; the schema is whole.
@@ -117,10 +117,15 @@ fn a_job_that_nobody_could_do_is_not_built() {
     let twice = begun().encrypt_named(["mitoses", "mitoses"]);
     assert_eq!(fault(twice), JobFault::Twice);
     assert_eq!(fault(begun().encrypt_best(0)), JobFault::Nothing);
-    assert_eq!(fault(begun().hold_out(1000)), JobFault::HeldOut(1000));
-    assert_eq!(fault(begun().iterations(0)), JobFault::NoIteration);
-    assert_eq!(fault(begun().penalty(0.0)), JobFault::Penalty);
-    assert_eq!(fault(begun().penalty(f64::NAN)), JobFault::Penalty);
+    for (builder, words) in [
+        (begun().hold_out(0.95), "0.95; it must be 0 to 0.9"),
+        (begun().iterations(0), "between 1 and 1000000"),
+        (begun().penalty(0.0), "choose a number above 0"),
+        (begun().penalty(f64::NAN), "choose a number above 0"),
+    ] {
+        let found = fault(builder).to_string();
+        assert!(found.contains(words), "{found}");
+    }
     let named = begun().encrypt_named(["mitoses"]).build().unwrap();
     let trained = train(&named, &providers(None), 1).unwrap();
     assert_eq!(trained.summary.ranked_by, "the job file");

@@ -1,9 +1,10 @@
 //! Private jobs as an application runs them: what moments buy, and several classes.
 #![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
 
+use heda::summary::ClassResult;
 use heda::{Bundle, Coding, Dataset, Job, Quiet, Schema, Simulation, TableReader, Trained};
 use heda_dp::gdp::Delta;
-use heda_train::proposal::Privacy;
+use heda_job::proposal::Privacy;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ fn moments_are_worth_what_they_cost() {
             };
             let job = Job::builder("tumours", Arc::clone(&schema)).private(promise);
             let trained = simulate(job.build().unwrap(), &data, seed);
-            trained.summary.private.unwrap().accuracy_in_clear.unwrap()
+            trained.summary.privacy.unwrap().accuracy_in_clear.unwrap()
         });
         runs.sum::<f64>() / 8.0
     };
@@ -68,7 +69,14 @@ fn several_classes_share_one_promise() {
         let trained = simulate(job, &data, 1);
         assert_eq!(trained.summary.iterations, 4 * plan.gradients());
         assert_eq!(trained.summary.by_class.len(), 4);
-        trained.summary.matrix.unwrap().accuracy
+        let known = |result: &ClassResult| result.accuracy_interval.is_some();
+        assert!(trained.summary.by_class.iter().all(known));
+        let accuracy = trained.summary.matrix.unwrap().accuracy;
+        // What all models get wrong together bounds what the highest score does.
+        let overall = trained.summary.overall.unwrap();
+        assert!(overall.confident <= accuracy, "{overall:?} {accuracy}");
+        assert!(overall.confident <= overall.at_least);
+        accuracy
     };
     let (much, little) = (private("20"), private("0.05"));
     assert!(much > exact - 0.05, "{much} for {exact}");

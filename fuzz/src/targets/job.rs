@@ -6,13 +6,13 @@
 
 use crate::driver::{Target, Verdict};
 use crate::play::{Message, Play};
-use heda_train::engine::Engine;
+use heda_job::engine::Engine;
 use std::cell::Cell;
 
 /// A party is played a whole job for every input.
-const SHORT_RUN: u64 = 40;
+const SHORT_RUN: u32 = 40;
 /// A job of engine `paper` makes keys of real length.
-const PAPER_RUN: u64 = 5;
+const PAPER_RUN: u32 = 5;
 
 /// One seed for each message.
 fn seeds(messages: &[Message]) -> Vec<Vec<u8>> {

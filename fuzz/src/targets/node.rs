@@ -8,16 +8,19 @@ use heda_blocks::stop::{Stop, StopCode};
 use heda_crypto::random::Randomness;
 use heda_dp::account::{Charge, ColumnCharge, Mechanism};
 use heda_dp::gdp::Cost;
+use heda_job::guard::{AgreedPlan, Step};
 use heda_node::client::state::StateFile;
 use heda_node::config::{Answer, Invitation, JobConfig, ProviderConfig};
-use heda_node::house::ledger::{JobKey, JobTerms, Ledger, LedgerPlace, LedgerReader, PrivateCap};
+use heda_node::guard::ledger::{
+    AnswerRecord, CountLimits, Counted, JobKey, JobTerms, Ledger, LedgerPlace, LedgerReader,
+    PrivateCap,
+};
 use heda_node::identity::Identity;
 use heda_node::identity::fingerprint::PeerFingerprint;
 use heda_node::identity::trust::OwnCertificate;
 use heda_node::system::clock::{SystemClock, Timestamp};
 use heda_node::wire::frame::{Frame, Head, Kind};
 use heda_node::wire::greeting::Greeting;
-use heda_train::house::Bought;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,7 +65,14 @@ pub(super) fn provider_file() -> Target {
 pub(super) fn job_file() -> Target {
     let file = InFile::named("job.toml");
     Target::new(Vec::new(), move |input| {
-        Verdict::from(JobConfig::load(file.put(input)))
+        let path = file.put(input);
+        let early = JobConfig::load_early(path, &[]);
+        let loaded = JobConfig::load(path);
+        assert!(
+            early.is_ok() || loaded.is_err(),
+            "what is whole is good early, too"
+        );
+        Verdict::from(loaded)
     })
 }
 
@@ -221,10 +231,30 @@ fn written_ledger() -> [Vec<u8>; 2] {
         .expect("enough budget");
     ledger.store_release(&job, b"noisy").expect("paid");
     let cap = private_cap();
-    let gradient = (Bought::Gradient { iteration: 0 }, Cost::from_parts(1 << 40));
+    let cost = Cost::from_parts(1 << 40);
+    let plan = AgreedPlan {
+        cost: cost.times(2),
+        persons: false,
+    };
     ledger
-        .pay(&job, "ward", gradient, &cap)
+        .hold(&job, "ward", plan, &cap)
         .expect("enough budget");
+    let step = Step::Gradient {
+        number: 0,
+        cost: Some(cost),
+    };
+    let answer = AnswerRecord {
+        step: &step,
+        what: Counted::Iteration,
+        limits: CountLimits {
+            per_job: 9,
+            per_day: 9,
+        },
+        disclosure: None,
+        cap: Some(cap),
+        plan: Some(plan),
+    };
+    ledger.answer(&job, "ward", &answer).expect("enough budget");
     ledger.refuse(&job, "university", "too late").expect("room");
     let copy = file.folder().join("copy.sqlite");
     let reader = LedgerReader::open(&place).expect("our own");

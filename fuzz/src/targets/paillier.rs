@@ -7,7 +7,7 @@ use heda_paper::integer::Natural;
 use heda_paper::paillier::{KeySize, PrivateKey, PublicKey};
 
 /// Decoding a key of real length tests primes.
-const KEY_RUN: u64 = 200;
+const KEY_RUN: u32 = 200;
 const COUNT: usize = 3;
 
 fn small_key() -> PrivateKey {

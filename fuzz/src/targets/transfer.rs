@@ -16,7 +16,7 @@ const CONTEXT: &[u8] = b"job";
 const COUNT: usize = 5;
 const HEIGHT: usize = 3;
 /// Every input needs a session of its own.
-const SHORT_RUN: u64 = 100;
+const SHORT_RUN: u32 = 100;
 
 fn rng(purpose: &str) -> impl CryptoRng {
     Randomness::seeded(1).fork(purpose, 0).expect("seeded")

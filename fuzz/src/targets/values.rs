@@ -4,11 +4,13 @@ use super::text::of_text;
 use crate::driver::{Target, Verdict};
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Delta;
+use heda_job::description::Share;
+use heda_job::engine::Engine;
+use heda_job::proposal::JobId;
 use heda_learn::bundled::{Bundle, Coding};
+use heda_learn::optimise::Iterations;
 use heda_learn::partition::Iota;
 use heda_learn::score::Method;
-use heda_train::engine::Engine;
-use heda_train::proposal::JobId;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -44,6 +46,21 @@ pub(super) fn iota() -> Target {
     value::<Iota>()
 }
 
+pub(super) fn iterations() -> Target {
+    of_text(|text| {
+        let read = text.parse::<Iterations>();
+        if let Ok(iterations) = read {
+            let again = u32::from(iterations).to_string().parse();
+            assert!(again.is_ok_and(|again: Iterations| again == iterations));
+        }
+        Verdict::from(read)
+    })
+}
+
+pub(super) fn share() -> Target {
+    value::<Share>()
+}
+
 /// Names of things that are built in.
 pub(super) fn names() -> Target {
     of_text(|text| {
@@ -52,8 +69,8 @@ pub(super) fn names() -> Target {
             text.parse::<Method>().is_ok(),
             text.parse::<Bundle>().is_ok(),
             text.parse::<Coding>().is_ok(),
-            text.parse::<heda_learn::table::Encoding>().is_ok(),
-            text.parse::<heda_learn::table::Mark>().is_ok(),
+            text.parse::<heda_learn::table::TextEncoding>().is_ok(),
+            text.parse::<heda_learn::table::SeparatorMark>().is_ok(),
             text.parse::<heda_node::config::Name>().is_ok(),
         ];
         match known.contains(&true) {

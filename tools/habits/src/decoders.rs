@@ -2,7 +2,7 @@
 //! at what they call.
 
 use crate::functions::{Function, functions};
-use crate::sources::{root, rust_sources};
+use crate::sources::{linked, root, rust_sources};
 use std::collections::BTreeSet;
 
 /// Types that hold bytes, or from which bytes are read.
@@ -71,7 +71,7 @@ pub fn decoders() -> Result<BTreeSet<String>, String> {
 /// The crate and the last name of the module of a source file; none for what is not linked into
 /// programs.
 fn module_of(path: &str) -> Option<(&str, &str)> {
-    let (name, inner) = path.strip_prefix("crates/")?.split_once("/src/")?;
+    let (name, inner) = linked(path)?;
     let module = inner.trim_end_matches(".rs").trim_end_matches("/mod");
     let module = module.rsplit('/').next()?;
     (!module.ends_with("tests") && module != "testing").then_some((name, module))

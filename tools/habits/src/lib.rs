@@ -1,19 +1,19 @@
 //! Checks of the repository itself. They run as tests of this crate:
 //!
-//! - `dependencies`: licences, banned crates, sources and duplicate versions, by `deny.toml`;
 //! - `errors`: failures are typed, and public lists of them may grow;
+//! - `mutants`: the list of changes made by machine fits the sources;
 //! - `mutations`: the list of defences that can be taken out fits the sources;
-//! - `module_map`: the map of modules in `docs/architecture.md` is up to date;
 //! - `source_length`: no source file is too long to read.
 //!
 //! `cargo run -p heda-habits` builds every crate with every feature alone, with none and with all;
-//! `cargo run -p heda-habits --bin mutations` takes defences out one by one.
+//! `cargo run -p heda-habits --bin count` prints the size of the product;
+//! `cargo run -p heda-habits --bin mutations` takes defences out one by one;
+//! `cargo run -p heda-habits --bin mutants` makes changes by machine that some test must notice.
 
 pub mod decoders;
 pub mod functions;
-pub mod licence;
-pub mod modules;
+pub mod mutants;
 pub mod mutations;
 pub mod packages;
-pub mod policy;
+pub mod size;
 pub mod sources;

@@ -87,6 +87,12 @@ pub fn line(mutation: &Mutation, outcome: &str) -> String {
     format!("| {without} | `{package}`: `{test}` | {outcome} |")
 }
 
+/// Whether a line of the page is about this mutation.
+pub fn is_of(kept: &str, mutation: &Mutation) -> bool {
+    let whole = line(mutation, "");
+    kept.starts_with(whole.trim_end_matches(" |"))
+}
+
 /// The page with the outcome of every mutation.
 pub fn page(lines: &[String]) -> String {
     let lines = lines.join("\n");
@@ -95,8 +101,8 @@ pub fn page(lines: &[String]) -> String {
          Each line is an edit of `{LIST}` that takes one defence out of the program, and the test that\n\
          must fail then. Written by\n\n    \
          cargo run -p heda-habits --bin mutations\n\n\
-         which makes the edits one by one in a copy of the tree. It takes about half an hour, so CI only\n\
-         checks that every edit still fits the sources.\n\n\
+         which makes the edits one by one in a copy of the tree, or those whose words are given, and keeps the other\n\
+         lines. It takes about half an hour, so CI only checks that every edit still fits the sources.\n\n\
          | without | test | outcome |\n| --- | --- | --- |\n{lines}\n"
     )
 }

@@ -12,8 +12,6 @@ pub struct Package {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Its licence expression.
-    pub license: Option<String>,
     /// Where it comes from; none for our own.
     pub source: Option<String>,
     /// Its features and what each of them switches on.

@@ -9,7 +9,16 @@ pub fn root() -> PathBuf {
 }
 
 /// Folders of the repository that hold sources.
-const FOLDERS: [&str; 4] = ["crates", "examples", "fuzz", "tools"];
+const FOLDERS: [&str; 5] = ["crates", "examples", "fuzz", "repro", "tools"];
+
+/// Folders of [`FOLDERS`] that hold one crate each folder: the product, and the paper again.
+const CRATES: [&str; 2] = ["crates/", "repro/"];
+
+/// The crate of a source file that is linked into programs, and its path below `src`.
+pub fn linked(path: &str) -> Option<(&str, &str)> {
+    let below = CRATES.iter().find_map(|folder| path.strip_prefix(folder))?;
+    below.split_once("/src/")
+}
 
 /// Paths of all Rust sources below the root, sorted, with `/` between the parts.
 pub fn rust_sources() -> io::Result<Vec<String>> {

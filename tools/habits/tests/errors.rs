@@ -3,19 +3,19 @@
 #![allow(clippy::unwrap_used)]
 
 use heda_habits::functions::functions;
-use heda_habits::sources::{root, rust_sources};
+use heda_habits::sources::{linked, root, rust_sources};
 use quote::ToTokens;
 use syn::{Item, ItemEnum, Visibility};
 
 /// The sources of the crates, outside of files that hold only tests, with their paths.
 fn sources() -> Vec<(String, String)> {
     let paths = rust_sources().unwrap().into_iter();
-    let linked = paths.filter(|path| path.starts_with("crates/") && path.contains("/src/"));
+    let ours = paths.filter(|path| linked(path).is_some());
     let read = |path: String| {
         let source = std::fs::read_to_string(root().join(&path)).unwrap();
         (path, source)
     };
-    linked.map(read).collect()
+    ours.map(read).collect()
 }
 
 /// Public enums of failures that others could list completely.

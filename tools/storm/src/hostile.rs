@@ -257,7 +257,7 @@ pub(crate) fn rankings(
             connector: &attackers.user,
             port: world.port(2),
             job: &attackers.job,
-            changed: Some(2),
+            changed: Some(3),
             name: Some(name),
         };
         let tags = attackers.runtime.block_on(visit.run(chance));

@@ -81,7 +81,7 @@ impl Visit<'_> {
         ) else {
             return;
         };
-        proposal["job"] = name.clone().into();
+        proposal["id"] = name.clone().into();
         *payload = [&[PROPOSAL][..], proposal.to_string().as_bytes()].concat();
     }
 }

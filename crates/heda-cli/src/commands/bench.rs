@@ -14,20 +14,23 @@ use clap::{Args, ValueEnum};
 use heda::failure::Failure;
 use serde::Serialize;
 
-/// Measure cryptography and engines on this machine.
+/// Measure cryptography and engines on this machine
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// Measure this section only.
+#[command(after_help = "Examples:
+  heda bench
+  heda bench --only transfer --json")]
+pub(crate) struct BenchArguments {
+    /// Measure this section only
     #[arg(long, value_enum, value_name = "SECTION")]
-    only: Option<Part>,
-    /// Print one JSON object.
+    only: Option<Measured>,
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 /// A section of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
+enum Measured {
     Transfer,
     #[cfg(feature = "paper")]
     Paillier,
@@ -36,31 +39,31 @@ enum Part {
 }
 
 #[derive(Serialize)]
-struct Report {
+struct BenchReport {
     version: &'static str,
     cores: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    oblivious_transfer: Option<transfer::Section>,
+    oblivious_transfer: Option<transfer::TransferSection>,
     #[cfg(feature = "paper")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    paillier: Option<Vec<paillier::Section>>,
+    paillier: Option<Vec<paillier::PaillierSection>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    engines: Option<engines::Section>,
+    engines: Option<engines::EngineSection>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    noise: Option<noise::Section>,
+    noise: Option<noise::NoiseSection>,
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     let wanted = |part| arguments.only.is_none_or(|only| only == part);
-    let report = Report {
+    let report = BenchReport {
         version: env!("CARGO_PKG_VERSION"),
         cores: rayon::current_num_threads(),
-        oblivious_transfer: when(wanted(Part::Transfer), transfer::measure)?,
+        oblivious_transfer: when(wanted(Measured::Transfer), transfer::measure)?,
         #[cfg(feature = "paper")]
-        paillier: when(wanted(Part::Paillier), paillier::measure)?,
-        engines: when(wanted(Part::Engines), engines::measure)?,
-        noise: when(wanted(Part::Noise), noise::measure)?,
+        paillier: when(wanted(Measured::Paillier), paillier::measure)?,
+        engines: when(wanted(Measured::Engines), engines::measure)?,
+        noise: when(wanted(Measured::Noise), noise::measure)?,
     };
     match arguments.json {
         true => output::print_json(&report),
@@ -75,7 +78,7 @@ fn when<T>(
     wanted.then(measure).transpose()
 }
 
-fn text(report: &Report) -> String {
+fn text(report: &BenchReport) -> String {
     let transfer = report.oblivious_transfer.iter().map(ToString::to_string);
     let engines = report.engines.iter().map(ToString::to_string);
     let sections = transfer;

@@ -1,51 +1,53 @@
 //! `heda demo`: a whole job on this machine with a bundled data set.
 
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::{Phases, Progress};
 use heda::failure::Failure;
 use heda::local_job::{LocalJob, Rest};
 use heda::report;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
+use heda_job::proposal::{Engine, Spending};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::partition::{Goal, Iota};
 use heda_learn::score::Method;
-use heda_train::proposal::{Engine, Spending};
 use std::path::PathBuf;
 
 /// Train and evaluate a classifier under encryption, on a bundled data set
 ///
-/// Providers run as threads of this process, with real keys and messages: the rows are divided
-/// among them, features are encrypted, a logistic regression is trained and evaluated on held-out
-/// rows that stay encrypted. Controls in clear stand beside the result. --iota is the paper's dial:
-/// the best features are encrypted and the others published with noise, or left out with --drop.
-/// The data sets are public, so epsilon may then be chosen by the paper's automatic rule; a real job
-/// has no default.
+/// Three providers run as threads of this process, with real keys and messages. The rows of Adult
+/// (Census Income) are divided among them; a logistic regression learns who earns more than 50,000
+/// dollars and is evaluated on held-out rows, which stay encrypted. Training in clear stands beside
+/// the result. With --private 1 everything that the job reveals is differentially private.
+///
+/// --iota is the paper's dial: the best features are encrypted and the others published with noise,
+/// or left out with --drop. The data sets are public, so epsilon may then be chosen by the paper's
+/// automatic rule; a real job has no default.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   heda demo
-  heda demo --dataset adult --out adult-demo
-  heda demo --iota 5
+  heda demo --private 1 --out demo
+  heda demo --dataset bcwd --iota 5
   heda demo --dataset crx --iota auto --accuracy-loss 1
-  heda demo --engine paper --iota 9
+  heda demo --dataset bcwd --engine paper --iota 9
   heda demo --dataset car --coding paper --iota 1 --epsilon 4 --json")]
-pub(crate) struct Arguments {
-    /// The data set: bcwd, adult, crx or car
-    #[arg(long, value_name = "NAME", default_value = "bcwd")]
+pub(crate) struct DemoArguments {
+    /// The data set: adult, bcwd, crx or car
+    #[arg(long, value_name = "NAME", default_value = "adult")]
     dataset: Bundle,
     /// How categories become numbers: natural, or paper (integers in alphabetical order)
     #[arg(long, value_name = "CODING", default_value = "natural")]
     coding: Coding,
-    /// Among how many providers the rows are divided
+    /// Number of providers that the rows are divided among
     #[arg(long, value_name = "N", default_value_t = 3)]
     providers: usize,
     /// How many features are encrypted, or auto; all of them if not given
-    #[arg(long, value_name = "I")]
+    #[arg(long, value_name = "N")]
     iota: Option<Iota>,
-    /// With --iota auto: encrypt as much as fits into so many seconds
-    #[arg(long, value_name = "S", conflicts_with = "accuracy_loss")]
+    /// With --iota auto: encrypt as much as fits into this time
+    #[arg(long, value_name = "SECONDS", conflicts_with = "accuracy_loss")]
     within_seconds: Option<f64>,
-    /// With --iota auto: encrypt as little as loses at most so many points of accuracy
+    /// With --iota auto: encrypt as little as possible and lose at most this much accuracy
     #[arg(long, value_name = "POINTS")]
     accuracy_loss: Option<f64>,
     /// How gradients are computed: resident, or paper (leaks; for comparison only)
@@ -58,19 +60,19 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "METHOD", default_value = "kw")]
     method: Method,
     /// Epsilon in sum over the published features; the paper's automatic rule if not given
-    #[arg(long, value_name = "E", conflicts_with = "drop")]
+    #[arg(long, value_name = "EPSILON", conflicts_with = "drop")]
     epsilon: Option<Epsilon>,
     /// Leave the features that are not encrypted out instead of publishing them
     #[arg(long)]
     drop: bool,
-    /// Train privately: epsilon for everything that is revealed, with all features encrypted
-    #[arg(long, value_name = "E", conflicts_with_all = ["iota", "epsilon", "drop"])]
+    /// Make everything that the job reveals differentially private, with this epsilon
+    #[arg(long, value_name = "EPSILON", conflicts_with_all = ["iota", "epsilon", "drop"])]
     private: Option<Epsilon>,
-    /// Let every class count as much as the others together
+    /// Weight classes equally
     #[arg(long, conflicts_with = "private")]
     balanced: bool,
     /// Draw everything from this seed: reproducible, and without protection
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
     /// Write model.json and report.html into this folder
     #[arg(long, value_name = "DIR")]
@@ -80,11 +82,19 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-impl Arguments {
+impl DemoArguments {
     fn iota(&self) -> Option<usize> {
         match self.iota {
             Some(Iota::Exactly(iota)) => Some(iota),
             Some(Iota::Auto) | None => None,
+        }
+    }
+
+    fn phases(&self) -> Phases {
+        Phases {
+            scores: self.private.is_none(),
+            publishes: self.iota.is_some() && !self.drop,
+            evaluates: true,
         }
     }
 
@@ -104,7 +114,7 @@ impl Arguments {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
     let spending = arguments
         .epsilon
         .map_or(Spending::Automatic, Spending::Total);
@@ -130,7 +140,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             .map_or_else(Randomness::from_os, Randomness::seeded),
     };
     output::warn_of_leaks(arguments.engine);
-    let mut finished = job.run(&mut Progress::new())?;
+    let mut finished = job.run(&mut Progress::new(arguments.phases()))?;
     if let Some(folder) = &arguments.out {
         finished.write(folder, &report::command_line())?;
     }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   heda evaluate --model model.json --data held-out.csv
   heda evaluate --model model.json --data held-out.csv --json")]
-pub(crate) struct Arguments {
+pub(crate) struct EvaluateArguments {
     /// The model file
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     csv: CsvOptions,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
     let model = Model::read(&arguments.model).map_err(Failure::input)?;
     let (data, report) = TableReader::new(model.schema())
         .with_format(arguments.csv.format())

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   heda export --onnx --model model.json --out model.onnx")]
-pub(crate) struct Arguments {
+pub(crate) struct ExportArguments {
     /// Write ONNX (the only format so far)
     #[arg(long, required = true)]
     onnx: bool,
@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct ExportReport<'a> {
     format: &'static str,
     path: &'a PathBuf,
     bytes: usize,
@@ -41,12 +41,12 @@ struct Report<'a> {
     classes: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ExportArguments) -> Result<(), Failure> {
     let model = Model::read(&arguments.model).map_err(Failure::input)?;
     let content = onnx::export(&model);
     write_whole(&arguments.out, &content)?;
     let columns = model.schema().encoded_columns().into_iter().map(|c| c.name);
-    let report = Report {
+    let report = ExportReport {
         format: "onnx",
         path: &arguments.out,
         bytes: content.len(),

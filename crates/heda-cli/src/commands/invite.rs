@@ -2,15 +2,16 @@
 
 use crate::options::TrainingOptions;
 use crate::output;
-use heda::Job;
 use heda::confirmed_schema;
 use heda::failure::{Failure, Kind};
 use heda::files::write_new;
-use heda::identity::{self, Identity};
+use heda::identity::{self, Identity, PeerFingerprint};
+use heda::layout::{command, fitted};
+use heda::{Job, report};
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Delta;
 use heda_node::config::template::{self, Minimised};
-use heda_node::config::{Invitation, Name, PrivacyConfig, Share, Terms};
+use heda_node::config::{Invitation, Name, PrivacyConfig, Terms};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::{Path, PathBuf};
 
@@ -24,20 +25,20 @@ use std::path::{Path, PathBuf};
   heda invite --name university --schema schema.toml
   heda invite --name university --schema schema.toml --private 1 --rows 30000
   heda invite --name university --schema schema.toml --iterations 40 --out study")]
-pub(crate) struct Arguments {
-    /// What the data user is called: small letters, digits, `-` and `.`
-    #[arg(long)]
+pub(crate) struct InviteArguments {
+    /// Name of the data user: small letters, digits, `-` and `.`
+    #[arg(long, value_name = "NAME")]
     name: String,
     /// The schema that all parties will read their rows by
     #[arg(long, value_name = "FILE")]
     schema: PathBuf,
-    /// What everyone calls the data; the name of the schema if not given
+    /// Name of the data set, the same at all parties; the name of the schema if not given
     #[arg(long, value_name = "NAME")]
-    data_set: Option<String>,
+    dataset: Option<String>,
     /// Folder for invitation.toml, job.toml, schema.toml, identity and answers
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
-    /// Take a schema that still has marks of what was read from rows
+    /// Accept a schema that still has marks of what was read from rows
     #[arg(long)]
     unconfirmed: bool,
     #[command(flatten)]
@@ -48,15 +49,28 @@ pub(crate) struct Arguments {
     /// Delta of a private job; by the number of rows if not given
     #[arg(long, value_name = "DELTA", requires = "private")]
     delta: Option<Delta>,
-    /// About how many training rows all providers have together, for a private job
+    /// Approximate number of training rows of all providers together, for a private job
     #[arg(long, value_name = "N", requires = "private")]
     rows: Option<NonZeroU64>,
-    /// On how many others' noise each provider counts in a private job; all but one if not given
+    /// Number of other providers whose noise each provider counts on in a private job; all but one if not given
     #[arg(long, value_name = "N", requires = "private")]
     trusted: Option<u32>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
-impl Arguments {
+/// What was made.
+#[derive(serde::Serialize)]
+struct InvitationWritten<'a> {
+    name: &'a str,
+    fingerprint: PeerFingerprint,
+    invitation_path: &'a Path,
+    job_path: &'a Path,
+    answers_path: &'a Path,
+}
+
+impl InviteArguments {
     fn privacy(&self) -> Option<PrivacyConfig> {
         Some(PrivacyConfig {
             epsilon: self.private?,
@@ -68,9 +82,9 @@ impl Arguments {
     }
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &InviteArguments) -> Result<(), Failure> {
     let (text, schema) = confirmed_schema(&arguments.schema, arguments.unconfirmed)?;
-    let data_set = arguments.data_set.as_deref().unwrap_or(schema.name());
+    let data_set = arguments.dataset.as_deref().unwrap_or(schema.name());
     let data_set: Name = data_set.parse().map_err(Failure::input)?;
     let privacy = arguments.privacy();
     output::warn(privacy.as_ref().and_then(PrivacyConfig::warning));
@@ -112,7 +126,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let job = template::job(&invitation, &minimised);
     write_new(&paths[1], job.as_bytes())?;
     write_new(&paths[0], invitation.to_toml().as_bytes())?;
-    output::print_text(&words(arguments, &identity))
+    match arguments.json {
+        true => output::print_json(&InvitationWritten {
+            name: &arguments.name,
+            fingerprint: identity.fingerprint(),
+            invitation_path: &paths[0],
+            job_path: &paths[1],
+            answers_path: &out.join("answers"),
+        }),
+        false => output::print_text(&words(arguments, &identity)),
+    }
 }
 
 /// The identity in a folder, made if there is none.
@@ -125,11 +148,10 @@ pub(crate) fn own_identity(name: &str, folder: &Path) -> Result<Identity, Failur
 
 fn terms(job: &Job, privacy: Option<PrivacyConfig>) -> Result<Terms, Failure> {
     let bug = || Failure::new(Kind::Bug, "a job that was checked has no terms");
-    let held_out = f64::from(job.holdout_permille()) / 1000.0;
     Ok(Terms {
         engine: job.engine(),
         iterations: NonZeroU32::new(job.gradients()).ok_or_else(bug)?,
-        held_out: Share::new(held_out).ok_or_else(bug)?,
+        held_out: job.held_out(),
         epsilon: None,
         privacy,
     })
@@ -148,14 +170,30 @@ fn copy_schema(from: &Path, to: &Path, text: &str) -> Result<(), Failure> {
     }
 }
 
-fn words(arguments: &Arguments, identity: &Identity) -> String {
-    let out = arguments.out.display();
+fn words(arguments: &InviteArguments, identity: &Identity) -> String {
+    let out = &arguments.out;
     let number = identity.fingerprint().spoken();
+    let name = |name: &str| out.join(name).display().to_string();
+    let files = [
+        (
+            "invitation.toml",
+            "for every provider; nothing in it is secret",
+        ),
+        ("job.toml", "for you; edit it if you want"),
+        ("answers", "for the answers of the providers"),
+    ];
+    let width = files.map(|(file, _)| name(file).chars().count());
+    let width = width.into_iter().max().unwrap_or(0) + 2;
+    let file = |(file, words)| fitted(&format!("{:<width$}{words}", name(file)), width);
+    let quoted = |file: &str| report::quoted(&name(file));
+    let train = format!(
+        "heda train {} --answers {} --out result",
+        quoted("job.toml"),
+        quoted("answers")
+    );
     format!(
-        "{out}/invitation.toml  for every provider; nothing in it is secret\n\
-         {out}/job.toml         for you; edit it if you want, the invitation is made from it\n\
-         {out}/answers          for the answers of the providers\n\n\
-         Your number, to compare by voice: {number}\n\n\
-         When the answers are there: heda train {out}/job.toml --answers {out}/answers --out result"
+        "{}\n\nYour number, to compare by voice: {number}\n\nWhen the answers are there:\n{}",
+        files.map(file).join("\n"),
+        command(&train, "  ")
     )
 }

@@ -3,13 +3,16 @@
 use crate::output;
 use heda::RemoteJob;
 use heda::failure::{Failure, Kind};
+use heda::layout::fitted;
 use heda::plan::{Plan, PlanCheck, PlanSubject};
 use heda::planning::Took;
+use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::Delta;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::schema::Schema;
 use std::path::PathBuf;
 
-/// Tell time, memory and traffic of a job before it runs
+/// Estimate time, memory and traffic of a job before it runs
 ///
 /// Runs the job's protocol on random rows of the same shape, with all parties on this machine,
 /// for a few iterations, and extrapolates to the rows and iterations asked for. Time and memory are
@@ -18,17 +21,21 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   heda plan job.toml --rows 30000
+  heda plan job.toml --answers answers
+  heda plan --dataset adult --private 1
   heda plan --dataset adult --coding paper --iota 14 --iterations 30 --check
   heda plan --schema patients.toml --rows 200000 --providers 5 --iota 10 --iterations 40 --json
   heda plan --dataset adult --coding paper --rows 1000000 --iterations 10 --check")]
-pub(crate) struct Arguments {
-    /// The job file of `heda train`; what is planned is then all in it but the rows
+pub(crate) struct PlanArguments {
+    /// The job file of `heda train`, also as `heda invite` wrote it, before anybody answered
     #[arg(
         value_name = "JOB.toml",
-        requires = "rows",
-        conflicts_with_all = ["dataset", "schema", "coding", "providers", "iota", "iterations", "batches"]
+        conflicts_with_all = ["dataset", "schema", "coding", "iota", "iterations", "batches", "private"]
     )]
     job: Option<PathBuf>,
+    /// Folder with answers to the invitation; `answers` beside the job file if not given
+    #[arg(long, value_name = "DIR", requires = "job")]
+    answers: Option<PathBuf>,
     /// A bundled data set: bcwd, adult, crx or car
     #[arg(long, value_name = "NAME", required_unless_present_any = ["schema", "job"])]
     dataset: Option<Bundle>,
@@ -43,22 +50,28 @@ pub(crate) struct Arguments {
         conflicts_with = "dataset"
     )]
     schema: Option<PathBuf>,
-    /// Rows of all providers together, held-out ones included
+    /// Rows of all providers together, held-out ones included; a private job file states them
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
-    /// Number of providers
+    /// Number of providers, where nobody has answered yet
     #[arg(long, value_name = "N", default_value_t = 3)]
     providers: usize,
+    /// A private job: epsilon for everything that it reveals of a row
+    #[arg(long, value_name = "EPSILON", conflicts_with_all = ["iota", "iterations", "batches"])]
+    private: Option<Epsilon>,
+    /// Delta of a private job; by the number of rows if not given
+    #[arg(long, value_name = "DELTA", requires = "private")]
+    delta: Option<Delta>,
     /// How many features are encrypted; all if not given
-    #[arg(long, value_name = "I")]
+    #[arg(long, value_name = "N")]
     iota: Option<usize>,
-    /// Iterations
+    /// Number of iterations
     #[arg(long, value_name = "N", default_value_t = 30)]
     iterations: u32,
-    /// Batches that the rows are cut into
+    /// Number of batches that the rows are cut into
     #[arg(long, value_name = "N", default_value_t = 1)]
     batches: usize,
-    /// Then run the whole job on random rows, in a process of its own, and tell how far off the plan was
+    /// Then run the whole job on random rows, in a process of its own, and show how far off the plan was
     #[arg(long)]
     check: bool,
     /// Only run it, as --check does
@@ -69,11 +82,11 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &PlanArguments) -> Result<(), Failure> {
     let subject = match &arguments.job {
         Some(path) => {
-            let rows = arguments.rows.unwrap_or_default();
-            PlanSubject::of_job(&RemoteJob::load(path)?, rows)?
+            let job = RemoteJob::as_invited(path, arguments.answers.as_deref())?;
+            PlanSubject::of_job(&job, arguments.rows, arguments.providers)?
         }
         None => of_arguments(arguments)?,
     };
@@ -86,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     match arguments.json {
         true => output::print_json(&plan),
-        false => output::print_text(&plan.in_words()),
+        false => output::print_text(&fitted(&plan.in_words(), 10)),
     }
 }
 
@@ -118,7 +131,7 @@ fn check(plan: &Plan) -> Result<PlanCheck, Failure> {
     })
 }
 
-fn of_arguments(arguments: &Arguments) -> Result<PlanSubject, Failure> {
+fn of_arguments(arguments: &PlanArguments) -> Result<PlanSubject, Failure> {
     let (schema, rows) = match (&arguments.schema, arguments.dataset) {
         (Some(path), _) => {
             let schema = Schema::read(path).map_err(Failure::input)?;
@@ -133,6 +146,10 @@ fn of_arguments(arguments: &Arguments) -> Result<PlanSubject, Failure> {
         }
         (None, None) => return Err(Failure::input("name a job, a bundled data set or a schema")),
     };
+    if let Some(epsilon) = arguments.private {
+        let promise = (epsilon, arguments.delta.map(Delta::get));
+        return PlanSubject::of_promise(schema, rows, arguments.providers, promise);
+    }
     PlanSubject::of_schema(
         schema,
         rows,

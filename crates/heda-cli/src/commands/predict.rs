@@ -21,7 +21,7 @@ use std::path::PathBuf;
   heda predict --model model.json --data new.csv
   heda predict --model model.json --data new.csv --id patient
   heda predict --model model.json --data new.parquet --out predictions.csv --json")]
-pub(crate) struct Arguments {
+pub(crate) struct PredictArguments {
     /// The model file
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Report<'a> {
+struct PredictionReport<'a> {
     rows: usize,
     /// Rows of which nothing can be said, because a value is missing.
     rows_left_out: usize,
@@ -50,7 +50,7 @@ struct Report<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<&'a PathBuf>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    predictions: Option<Vec<Row>>,
+    predictions: Option<Vec<PredictionRow>>,
 }
 
 #[derive(Serialize)]
@@ -60,7 +60,7 @@ struct ClassCount {
 }
 
 #[derive(Serialize)]
-struct Row {
+struct PredictionRow {
     row: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
@@ -74,7 +74,7 @@ struct Row {
     probabilities: Option<Vec<f64>>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &PredictArguments) -> Result<(), Failure> {
     let model = Model::read(&arguments.model).map_err(Failure::input)?;
     let id = arguments.id.as_deref();
     let (rows, report) = TableReader::new(model.schema())
@@ -105,7 +105,7 @@ fn summary<'a>(
     model: &Model,
     all: heda_learn::model::Predictions,
     path: Option<&'a PathBuf>,
-) -> Report<'a> {
+) -> PredictionReport<'a> {
     let names = model.classes();
     let count = |index: usize| {
         let matching = all.predictions.iter().filter(|p| p.class as usize == index);
@@ -121,7 +121,7 @@ fn summary<'a>(
     let each = all.numbers.into_iter().zip(all.predictions);
     let numeric = model.is_numeric();
     let predictions = path.is_none().then(|| {
-        each.map(|(row, p)| Row {
+        each.map(|(row, p)| PredictionRow {
             row,
             id: ids.next(),
             class: names.get(p.class as usize).cloned(),
@@ -131,7 +131,7 @@ fn summary<'a>(
         })
         .collect()
     });
-    Report {
+    PredictionReport {
         rows,
         rows_left_out,
         classes,

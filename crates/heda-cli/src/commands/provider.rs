@@ -2,26 +2,28 @@
 
 mod know;
 mod setup;
+mod words;
 
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
 use heda::confirmed_schema;
 use heda::failure::Failure;
-use heda::oversight::{
-    self, BudgetReport, DisclosedReport, Finding, PrivateReport, StatusReport, Verdict,
-};
+use heda::layout::fitted;
+use heda::oversight::{self, Finding, Invited, Verdict};
 use heda_node::config::ProviderConfig;
-use heda_node::house::backup::backup;
-use heda_node::house::ledger::{Ledger, LedgerError};
-use heda_node::system::clock::SystemClock;
+use heda_node::guard::backup::backup;
 use heda_node::system::logging::{self, LogFormat};
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-/// Guard the data of one organisation: serve jobs, see what they cost and what left.
+/// Guard the data of one organisation: serve jobs, see what they cost and what left
 #[derive(Debug, Args)]
-pub(crate) struct Provider {
+#[command(after_help = "Examples:
+  heda provider setup --invitation invitation.toml
+  heda provider serve --config provider.toml
+  heda provider budget --config provider.toml")]
+pub(crate) struct ProviderArguments {
     #[command(subcommand)]
     action: Action,
 }
@@ -30,87 +32,166 @@ pub(crate) struct Provider {
 enum Action {
     Setup(setup::Setup),
     Know(know::Know),
-    /// Serve jobs until SIGTERM or SIGINT.
+    /// Serve jobs until SIGTERM or SIGINT
+    #[command(after_help = "Examples:
+  heda provider serve --config provider.toml
+  heda provider serve --config provider.toml --log json --verbose")]
     Serve(Serve),
-    /// Find what is wrong with data, schema, keys, ports, clock and permissions.
+    /// Find what is wrong with data, schema, keys, ports, clock and permissions
+    #[command(after_help = "Examples:
+  heda provider check --config provider.toml")]
     Check(Query),
-    /// Show what a job would cost and reveal, before it is allowed.
-    Preview(Preview),
-    /// Show jobs and refusals.
+    /// Show what a job would cost and reveal, before it is allowed
+    #[command(after_help = "Examples:
+  heda provider preview --invitation invitation.toml --data rows.csv
+  heda provider preview --config provider.toml --job job.toml --as university")]
+    Preview(PreviewArguments),
+    /// Show jobs and refusals
+    #[command(after_help = "Examples:
+  heda provider status --config provider.toml")]
     Status(Query),
-    /// Show what was released and what is left of epsilon.
+    /// Show what was released and what is left of epsilon
+    #[command(after_help = "Examples:
+  heda provider budget --config provider.toml --json")]
     Budget(Query),
-    /// Copy ledger and keys into a new folder, also while the provider serves.
+    /// Free what a private job has set aside of the budget and does not use
+    #[command(after_help = "Examples:
+  heda provider release --config provider.toml --job 5f2b9c0a4d1e8f37")]
+    Release(ReleaseArguments),
+    /// Copy ledger and keys into a new folder, also while the provider serves
+    #[command(after_help = "Examples:
+  heda provider backup --config provider.toml --out backup")]
     Backup(Backup),
-    /// Take the ledger as it is, or an empty one if there is none, although entries are missing.
+    /// Accept a damaged or missing ledger and continue; the reason is recorded
+    #[command(after_help = "Examples:
+  heda provider begin-anew --config provider.toml --because 'disk failed on 3 May, restored from backup'")]
     BeginAnew(BeginAnew),
 }
 
 #[derive(Debug, Args)]
 struct Serve {
-    /// The provider's configuration.
-    #[arg(long)]
+    /// The provider's configuration
+    #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// How log lines look.
-    #[arg(long, value_enum, default_value_t = Log::Text)]
+    /// How log lines look
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Log::Text)]
     log: Log,
-    /// Serve by a schema that still has marks of what was read from rows.
+    /// Accept a schema that still has marks of what was read from rows
     #[arg(long)]
     unconfirmed: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Log {
-    /// For people.
+    /// For people
     Text,
-    /// One JSON object a line.
+    /// One JSON object a line
     Json,
 }
 
 #[derive(Debug, Args)]
 struct Query {
-    /// The provider's configuration.
-    #[arg(long)]
+    /// The provider's configuration
+    #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Print one JSON object.
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct ReleaseArguments {
+    /// The provider's configuration
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// The job, as `heda provider budget` shows it
+    #[arg(long, value_name = "JOB")]
+    job: String,
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Args)]
 struct Backup {
-    /// The provider's configuration.
-    #[arg(long)]
+    /// The provider's configuration
+    #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// The folder to make; keep it as safe as the originals.
-    #[arg(long)]
+    /// The folder to make; keep it as safe as the originals
+    #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
 struct BeginAnew {
-    /// The provider's configuration.
-    #[arg(long)]
+    /// The provider's configuration
+    #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Why; the ledger keeps these words.
-    #[arg(long)]
+    /// Why; the ledger keeps these words
+    #[arg(long, value_name = "WORDS")]
     because: String,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Debug, Args)]
-struct Preview {
-    /// The provider's configuration.
+struct PreviewArguments {
+    /// The provider's configuration; without it an invitation is judged as `setup` would answer it
+    #[arg(long, value_name = "FILE", required_unless_present = "invitation")]
+    config: Option<PathBuf>,
+    /// The data user's invitation, if there is nothing else yet
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["job", "peer"])]
+    invitation: Option<PathBuf>,
+    /// The rows, CSV or Parquet, if there is no configuration yet
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "invitation",
+        conflicts_with = "config"
+    )]
+    data: Option<PathBuf>,
+    /// Number of providers that an invitation is judged for
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "invitation")]
+    providers: usize,
+    /// The data user's job file, also as `heda invite` wrote it
+    #[arg(
+        long,
+        value_name = "FILE",
+        required_unless_present = "invitation",
+        requires = "peer"
+    )]
+    job: Option<PathBuf>,
+    /// Folder with answers to the invitation; `answers` beside the job file if not given
+    #[arg(long, value_name = "DIR", requires = "job")]
+    answers: Option<PathBuf>,
+    /// The data user of the configuration that would ask
+    #[arg(
+        long = "as",
+        value_name = "NAME",
+        required_unless_present = "invitation"
+    )]
+    peer: Option<String>,
+    /// Print one JSON object
     #[arg(long)]
-    config: PathBuf,
-    /// The data user's job file.
-    #[arg(long)]
-    job: PathBuf,
-    /// Which data user of the configuration would ask.
-    #[arg(long = "as")]
-    peer: String,
+    json: bool,
 }
 
-pub(crate) fn run(arguments: Provider) -> Result<(), Failure> {
+impl ProviderArguments {
+    /// Whether this serves, until it is asked to stop.
+    pub(crate) fn serves(&self) -> bool {
+        match &self.action {
+            Action::Serve(_) => true,
+            Action::Setup(setup) => setup.serve,
+            _ => false,
+        }
+    }
+}
+
+pub(crate) fn run(arguments: ProviderArguments) -> Result<(), Failure> {
     match arguments.action {
         Action::Setup(arguments) => match setup::run(&arguments)? {
             Some(config) => run_serve(&Serve {
@@ -126,6 +207,7 @@ pub(crate) fn run(arguments: Provider) -> Result<(), Failure> {
         Action::Preview(arguments) => run_preview(&arguments),
         Action::Status(arguments) => run_status(&arguments),
         Action::Budget(arguments) => run_budget(&arguments),
+        Action::Release(arguments) => run_release(&arguments),
         Action::Backup(arguments) => run_backup(&arguments),
         Action::BeginAnew(arguments) => run_begin_anew(&arguments),
     }
@@ -138,10 +220,11 @@ fn load(path: &std::path::Path) -> Result<ProviderConfig, Failure> {
 fn run_serve(arguments: &Serve) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
     confirmed_schema(&config.schema, arguments.unconfirmed)?;
-    logging::start(match arguments.log {
+    let format = match arguments.log {
         Log::Text => LogFormat::Text,
         Log::Json => LogFormat::Json,
-    });
+    };
+    logging::start(format, output::verbosity());
     heda::Provider::serve(&config, |address| {
         // The only line on stdout: scripts that start a daemon wait for it.
         let _ = output::print_text(&format!("listening on {address}"));
@@ -154,7 +237,7 @@ fn run_check(arguments: &Query) -> Result<(), Failure> {
     if arguments.json {
         output::print_json(&findings)?;
     } else {
-        output::print_text(findings_text(&findings).trim_end())?;
+        output::print_text(&fitted(findings_text(&findings).trim_end(), 19))?;
     }
     let bad = findings.iter().filter(|f| f.verdict == Verdict::Bad);
     match bad.count() {
@@ -176,66 +259,49 @@ fn findings_text(findings: &[Finding]) -> String {
     })
 }
 
-fn run_preview(arguments: &Preview) -> Result<(), Failure> {
-    let config = load(&arguments.config)?;
-    let preview = oversight::preview(&config, &arguments.job, &arguments.peer)?;
-    output::print_text(&preview.words)?;
+/// What a preview comes to.
+#[derive(Serialize)]
+struct Previewed<'a> {
+    permitted: bool,
+    refusal: Option<String>,
+    words: &'a str,
+}
+
+fn run_preview(arguments: &PreviewArguments) -> Result<(), Failure> {
+    let config = arguments.config.as_deref().map(load).transpose()?;
+    let preview = match (
+        &arguments.invitation,
+        &config,
+        &arguments.job,
+        &arguments.peer,
+    ) {
+        (Some(invitation), config, ..) => {
+            let invited = Invited {
+                invitation,
+                data: arguments.data.as_deref(),
+                providers: arguments.providers,
+            };
+            oversight::preview_invitation(&invited, config.as_ref())?
+        }
+        (None, Some(config), Some(job), Some(peer)) => {
+            oversight::preview(config, job, arguments.answers.as_deref(), peer)?
+        }
+        _ => {
+            return Err(Failure::input(
+                "give --invitation, or --config, --job and --as",
+            ));
+        }
+    };
+    if arguments.json {
+        output::print_json(&Previewed {
+            permitted: preview.refusal.is_none(),
+            refusal: preview.refusal.as_ref().map(ToString::to_string),
+            words: &preview.words,
+        })?;
+    } else {
+        output::print_text(&fitted(&preview.words, 4))?;
+    }
     preview.refusal.map_or(Ok(()), Err)
-}
-
-fn private_text(text: &mut String, account: &PrivateReport) {
-    let words = |epsilon: Option<f64>| match epsilon {
-        Some(epsilon) => format!("{:.4}", (epsilon * 1e4).ceil() / 1e4),
-        None => "more than 1000".to_owned(),
-    };
-    if account.epsilon_total.is_none() && account.users.is_empty() {
-        return;
-    }
-    let spent = words(account.epsilon_spent);
-    let delta = account.delta;
-    let _ = match account.epsilon_total {
-        Some(total) => writeln!(
-            text,
-            "private jobs: epsilon {spent} of {total} at delta {delta:e} is spent for a row; a job may \
-             still have {}",
-            account.epsilon_left
-        ),
-        None => writeln!(
-            text,
-            "private jobs: none is served; epsilon {spent} at delta {delta:e} was spent for a row"
-        ),
-    };
-    for user in &account.users {
-        let _ = writeln!(
-            text,
-            "  {} ({}): epsilon {} in {} jobs",
-            user.label,
-            user.peer,
-            words(user.epsilon),
-            user.jobs
-        );
-    }
-    if account.epsilon_with_published != account.epsilon_spent {
-        let _ = writeln!(
-            text,
-            "with the published columns, in one account: epsilon {} at delta {delta:e}",
-            words(account.epsilon_with_published)
-        );
-    }
-}
-
-fn disclosed_text(text: &mut String, disclosed: &[DisclosedReport]) {
-    for entry in disclosed {
-        let _ = writeln!(
-            text,
-            "{} ({}) learned {} numbers in all of its jobs, from {} different sets of providers",
-            entry.label, entry.peer, entry.numbers, entry.circles
-        );
-    }
-}
-
-fn ledger_failure(error: LedgerError) -> Failure {
-    Failure::input(error)
 }
 
 fn run_status(arguments: &Query) -> Result<(), Failure> {
@@ -244,41 +310,8 @@ fn run_status(arguments: &Query) -> Result<(), Failure> {
     if arguments.json {
         return output::print_json(&status);
     }
-    output::print_text(status_text(&status.report, &status.private).trim_end())
-}
-
-fn status_text(status: &StatusReport, private: &PrivateReport) -> String {
-    let mut text = format!(
-        "{} iterations, evaluations and rankings today (UTC)\n",
-        status.iterations_today
-    );
-    if let Some(begun) = &status.begun {
-        let _ = writeln!(text, "this ledger was begun because: {begun}");
-    }
-    private_text(&mut text, private);
-    disclosed_text(&mut text, &status.disclosed);
-    for job in &status.jobs {
-        let _ = writeln!(
-            text,
-            "job {} of {} on {}: {}, engine {}, {} iterations, {} evaluations, {} rankings",
-            job.job,
-            job.label,
-            job.data_set,
-            job.state,
-            job.engine,
-            job.iterations,
-            job.evaluations,
-            job.rankings
-        );
-    }
-    for refusal in &status.refusals {
-        let _ = writeln!(
-            text,
-            "refused job {} of {}: {}",
-            refusal.job, refusal.label, refusal.reason
-        );
-    }
-    text
+    let text = words::status(&status.report, &status.private) + &words::others(&status.others);
+    output::print_text(text.trim_end())
 }
 
 fn run_budget(arguments: &Query) -> Result<(), Failure> {
@@ -287,14 +320,22 @@ fn run_budget(arguments: &Query) -> Result<(), Failure> {
     if arguments.json {
         return output::print_json(&budget);
     }
-    let mut text = budget_text(&budget.report);
-    private_text(&mut text, &budget.private);
+    let text = words::budget(&budget.report, &budget.private) + &words::others(&budget.others);
     output::print_text(text.trim_end())
+}
+
+/// What a backup wrote.
+#[derive(Serialize)]
+struct Copied<'a> {
+    files: &'a [PathBuf],
 }
 
 fn run_backup(arguments: &Backup) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
     let made = backup(&config, &arguments.out).map_err(Failure::input)?;
+    if arguments.json {
+        return output::print_json(&Copied { files: &made });
+    }
     let lines: Vec<String> = made.iter().map(|path| path.display().to_string()).collect();
     output::print_text(&lines.join("\n"))
 }
@@ -302,49 +343,36 @@ fn run_backup(arguments: &Backup) -> Result<(), Failure> {
 /// The words of an operator stay on their line.
 const REASON_LIMIT: usize = 500;
 
+/// The job whose budget was set free.
+#[derive(Serialize)]
+struct ReleasedBudget<'a> {
+    job: &'a str,
+}
+
+fn run_release(arguments: &ReleaseArguments) -> Result<(), Failure> {
+    let config = load(&arguments.config)?;
+    match oversight::release(&config, &arguments.job)? {
+        false => Err(Failure::input(format!(
+            "no job {} has anything set aside; `heda provider budget` lists those that have",
+            arguments.job
+        ))),
+        true if arguments.json => output::print_json(&ReleasedBudget {
+            job: &arguments.job,
+        }),
+        true => output::print_text(&format!(
+            "What job {} had set aside is free. What it has paid stays paid.",
+            arguments.job
+        )),
+    }
+}
+
 fn run_begin_anew(arguments: &BeginAnew) -> Result<(), Failure> {
     let config = load(&arguments.config)?;
     let because: String = arguments.because.chars().take(REASON_LIMIT).collect();
     let because = because.replace(char::is_control, " ");
-    let begun = Ledger::begin_anew(&config.ledger_place(), &because, Arc::new(SystemClock));
-    let (ledger, aside) = begun.map_err(ledger_failure)?;
-    let budget = ledger.budget(config.data_set.as_str(), config.limits.epsilon_total);
-    let budget = budget.map_err(ledger_failure)?;
-    let mut text = format!(
-        "a new ledger begins, because: {because}\nit knows of epsilon {} spent on {} and of {} \
-         releases; if more was released, lower epsilon_total by what is missing\n",
-        budget.epsilon_spent,
-        budget.data_set,
-        budget.releases.len()
-    );
-    if let Some(path) = aside {
-        let _ = writeln!(text, "what could not be read is kept as {}", path.display());
+    let begun = oversight::begin_anew(&config, &because)?;
+    match arguments.json {
+        true => output::print_json(&begun),
+        false => output::print_text(words::begun(&begun, &because).trim_end()),
     }
-    output::print_text(&(text + "restart the daemon if it runs"))
-}
-
-fn budget_text(budget: &BudgetReport) -> String {
-    let mut text = format!(
-        "{}: epsilon {} of {} spent, {} left\n",
-        budget.data_set, budget.epsilon_spent, budget.epsilon_total, budget.epsilon_left
-    );
-    disclosed_text(&mut text, &budget.disclosed);
-    for release in &budget.releases {
-        let columns: Vec<String> = release
-            .charge
-            .columns()
-            .iter()
-            .map(|column| format!("{} {}", column.name, column.epsilon))
-            .collect();
-        let _ = writeln!(
-            text,
-            "job {}: epsilon {} by {} ({}), sha256 {}",
-            release.job,
-            release.charge.total(),
-            release.charge.mechanism(),
-            columns.join(", "),
-            release.sha256.as_deref().unwrap_or("not made yet")
-        );
-    }
-    text
 }

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   heda publish --data rows.csv --schema rows.toml --features age,sex --epsilon 1 --preview
   heda publish --data rows.csv --schema rows.toml --features age,sex --epsilon 1 --out noisy.csv")]
-pub(crate) struct Arguments {
+pub(crate) struct PublishArguments {
     /// The rows, CSV or Parquet
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
@@ -29,24 +29,24 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     schema: PathBuf,
     /// The columns to publish, separated by commas
-    #[arg(long, value_delimiter = ',', required = true)]
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', required = true)]
     features: Vec<String>,
     /// How: `laplace` protects every row; `ima` is the paper's, and does not
-    #[arg(long, value_enum, default_value_t = Choice::Laplace)]
+    #[arg(long, value_name = "MECHANISM", value_enum, default_value_t = Choice::Laplace)]
     mechanism: Choice,
-    /// What one row pays for all columns together, like 0.5. There is no default
-    #[arg(long, allow_negative_numbers = true)]
+    /// Epsilon of a row for all columns together, such as 0.5; there is no default
+    #[arg(long, value_name = "EPSILON", allow_negative_numbers = true)]
     epsilon: Epsilon,
     /// How to split epsilon, a whole number a column; equally if not given
-    #[arg(long, value_delimiter = ',')]
+    #[arg(long, value_name = "WEIGHTS", value_delimiter = ',')]
     weights: Vec<u32>,
     /// Rows a cluster (`ima` only); the square root of half the rows if not given
-    #[arg(long)]
+    #[arg(long, value_name = "N")]
     cluster_size: Option<usize>,
     /// Numbers are rounded to 2^BITS steps between their bounds
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, value_name = "BITS", default_value_t = 10)]
     bits: u32,
-    /// Where the noisy rows go
+    /// Write the noisy rows to this file
     #[arg(long, value_name = "FILE", required_unless_present = "preview")]
     out: Option<PathBuf>,
     /// Publish nothing; show what would be released and what it buys
@@ -74,7 +74,7 @@ impl From<Choice> for Mechanism {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &PublishArguments) -> Result<(), Failure> {
     let (schema, data) = read(arguments)?;
     let request = PublishRequest {
         features: &arguments.features,
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn read(arguments: &Arguments) -> Result<(Schema, Dataset), Failure> {
+fn read(arguments: &PublishArguments) -> Result<(Schema, Dataset), Failure> {
     let schema = Schema::read(&arguments.schema).map_err(Failure::input)?;
     let read = TableReader::new(&schema).read_file(&arguments.data);
     let (data, report) = read.map_err(Failure::input)?;

@@ -9,7 +9,10 @@ use heda_node::config::{JOB_KEYS, PROVIDER_KEYS};
 
 /// Print every key of job, provider and schema files, or a JSON schema for editors
 #[derive(Debug, clap::Args)]
-pub(crate) struct Arguments {
+#[command(after_help = "Examples:
+  heda reference
+  heda reference --json-schema job > job.json")]
+pub(crate) struct ReferenceArguments {
     /// A JSON schema of one file instead
     #[arg(long, value_enum, value_name = "FILE")]
     json_schema: Option<File>,
@@ -29,7 +32,7 @@ is not listed is refused, with the nearest one that is. `heda reference --json-s
 `schema`) prints a JSON schema for editors; [docs/schemas](schemas) has all three.
 ";
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ReferenceArguments) -> Result<(), Failure> {
     let keys = |file| match file {
         File::Job => &JOB_KEYS,
         File::Provider => &PROVIDER_KEYS,

@@ -13,34 +13,43 @@ use heda_learn::table::{ReadReport, TableReader};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// Score the features of a table: which are worth encrypting, and what that would cost.
+/// Score the features of a table: which are worth encrypting, and what that would cost
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// The table, CSV or Parquet.
+#[command(after_help = "Examples:
+  heda score --dataset adult
+  heda score --data patients.csv --schema patients.toml --method mrmr --json
+  heda score --data patients.csv --infer-schema --label outcome")]
+pub(crate) struct ScoreArguments {
+    /// The table, CSV or Parquet
     #[arg(long, value_name = "FILE", conflicts_with = "dataset")]
     data: Option<PathBuf>,
-    /// The schema of the table.
+    /// The schema of the table
     #[arg(long, value_name = "FILE", requires = "data")]
     schema: Option<PathBuf>,
-    /// A bundled data set instead: bcwd, adult, crx or car.
+    /// A bundled data set instead: bcwd, adult, crx or car
     #[arg(long, value_name = "NAME", required_unless_present = "data")]
     dataset: Option<Bundle>,
-    /// Coding of a bundled data set: natural, or paper (categories as alphabetical numbers).
-    #[arg(long, default_value = "natural", conflicts_with = "data")]
+    /// Coding of a bundled data set: natural, or paper (categories as alphabetical numbers)
+    #[arg(
+        long,
+        value_name = "CODING",
+        default_value = "natural",
+        conflicts_with = "data"
+    )]
     coding: Coding,
-    /// kw, chi2, pearson, spearman, forest or mrmr.
-    #[arg(long, default_value = "kw")]
+    /// How features are ranked: kw, chi2, pearson, spearman, forest or mrmr
+    #[arg(long, value_name = "METHOD", default_value = "kw")]
     method: Method,
-    /// Fixes the random forest.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the random forest
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
-    /// Print one JSON object.
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
-    /// Propose a schema for the table instead of scoring it.
+    /// Propose a schema for the table instead of scoring it
     #[arg(long, requires = "data", conflicts_with_all = ["schema", "json"])]
     infer_schema: bool,
-    /// The label column of the proposed schema, if it is not the last one.
+    /// The label column of the proposed schema, if it is not the last one
     #[arg(long, value_name = "COLUMN", requires = "infer_schema")]
     label: Option<String>,
     #[command(flatten)]
@@ -49,7 +58,7 @@ pub(crate) struct Arguments {
 
 const BAR: usize = 24;
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ScoreArguments) -> Result<(), Failure> {
     if let (true, Some(path)) = (arguments.infer_schema, &arguments.data) {
         let format = arguments.csv.format();
         let proposal = heda_learn::infer::propose(path, arguments.label.as_deref(), format);
@@ -66,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-fn read(arguments: &Arguments) -> Result<(String, Dataset, ReadReport), Failure> {
+fn read(arguments: &ScoreArguments) -> Result<(String, Dataset, ReadReport), Failure> {
     if let Some(bundle) = arguments.dataset {
         let (data, report) = bundle.table(arguments.coding).map_err(Failure::input)?;
         return Ok((bundle.name().into(), data, report));

@@ -1,11 +1,13 @@
 //! `heda simulate`: a whole job on this machine with one's own file.
 
-use crate::options::{CsvOptions, TrainingOptions};
+use crate::options::{CsvOptions, PrivateOptions, TrainingOptions};
 use crate::output;
-use crate::progress::Progress;
+use crate::progress::{Phases, Progress};
 use heda::failure::Failure;
 use heda::files::write_whole;
+use heda::layout::{command, fitted, wrapped};
 use heda::{Dataset, Job, Schema, Simulation, TableReader, Trained, report};
+use heda_dp::gdp::Delta;
 use heda_learn::infer::{self, Proposal};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -21,8 +23,9 @@ use std::path::{Path, PathBuf};
   heda simulate --data patients.csv
   heda simulate --data patients.csv --label outcome --out first-look
   heda simulate --data patients.csv.gz --write-schema patients.toml
+  heda simulate --data patients.csv --schema patients.toml --private 1
   heda simulate --data patients.csv --schema patients.toml --providers 5 --json")]
-pub(crate) struct Arguments {
+pub(crate) struct SimulateArguments {
     /// The table: CSV (also gzip or zstd) or Parquet
     #[arg(long, value_name = "FILE")]
     data: PathBuf,
@@ -35,11 +38,11 @@ pub(crate) struct Arguments {
     /// Write the schema that was read from the rows here, to be corrected
     #[arg(long, value_name = "FILE", conflicts_with = "schema")]
     write_schema: Option<PathBuf>,
-    /// Among how many providers the rows are divided
+    /// Number of providers that the rows are divided among
     #[arg(long, value_name = "N", default_value_t = 3)]
     providers: usize,
     /// Draw everything from this seed: reproducible, and without protection
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "SEED")]
     seed: Option<u64>,
     /// Write model.json and report.html into this folder
     #[arg(long, value_name = "DIR")]
@@ -48,13 +51,15 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
+    private: PrivateOptions,
+    #[command(flatten)]
     training: TrainingOptions,
     #[command(flatten)]
     csv: CsvOptions,
 }
 
 #[derive(Serialize)]
-struct Printed<'a> {
+struct SimulationWritten<'a> {
     assumptions: &'a [String],
     #[serde(flatten)]
     trained: &'a Trained,
@@ -65,27 +70,31 @@ struct Table {
     data: Dataset,
     schema: Schema,
     assumptions: Vec<String>,
+    /// Whether bounds or levels were read from the rows, so that no promise can hold.
+    from_rows: bool,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &SimulateArguments) -> Result<(), Failure> {
     let table = match &arguments.schema {
         Some(schema) => by_schema(arguments, schema)?,
         None => by_looking(arguments)?,
     };
-    let name = table.schema.name().to_owned();
-    let job = Job::builder(&name, table.schema);
-    let job = arguments.training.put_into(job);
-    let job = job.build().map_err(Failure::input)?;
+    let job = job(arguments, &table)?;
+    let phases = Phases::of(&job);
+    let next = next_commands(arguments, &table, &job);
     let mut simulation = Simulation::new(job).providers(arguments.providers);
     if let Some(seed) = arguments.seed {
         simulation = simulation.danger_seeded(seed);
     }
-    let mut trained = simulation.run(&table.data, &mut Progress::new())?;
+    let mut trained = simulation.run(&table.data, &mut Progress::new(phases))?;
+    if table.from_rows {
+        trained.note_bounds_from_rows();
+    }
     if let Some(folder) = &arguments.out {
         trained.write(folder, &report::command_line())?;
     }
     if arguments.json {
-        return output::print_json(&Printed {
+        return output::print_json(&SimulationWritten {
             assumptions: &table.assumptions,
             trained: &trained,
         });
@@ -95,12 +104,29 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         parts.push(assumptions(&table.assumptions, arguments));
     }
     parts.push(trained.text());
-    parts.push(next_commands(arguments, &table.data));
+    parts.push(next);
     output::print_text(&parts.join("\n\n"))
 }
 
-fn by_schema(arguments: &Arguments, path: &Path) -> Result<Table, Failure> {
-    let schema = Schema::read(path).map_err(Failure::input)?;
+fn job(arguments: &SimulateArguments, table: &Table) -> Result<Job, Failure> {
+    let schema = &table.schema;
+    let job = Job::builder(schema.name(), schema.clone());
+    let job = arguments.training.put_into(job);
+    let job = match arguments.private.promise() {
+        Some((epsilon, delta)) => {
+            let rows = table.data.rows();
+            let held_out = arguments.training.held_out().of(rows as u64);
+            let training = rows - held_out as usize;
+            job.private_within(epsilon, delta.map(Delta::get), training)
+                .map_err(Failure::input)?
+        }
+        None => job,
+    };
+    job.build().map_err(Failure::input)
+}
+
+fn by_schema(arguments: &SimulateArguments, path: &Path) -> Result<Table, Failure> {
+    let (text, schema) = Schema::read_with_text(path).map_err(Failure::input)?;
     let reader = TableReader::new(&schema).with_format(arguments.csv.format());
     let (data, report) = reader.read_file(&arguments.data).map_err(Failure::input)?;
     output::warn(report.warnings());
@@ -108,10 +134,11 @@ fn by_schema(arguments: &Arguments, path: &Path) -> Result<Table, Failure> {
         data,
         schema,
         assumptions: Vec::new(),
+        from_rows: infer::unconfirmed(&text) > 0,
     })
 }
 
-fn by_looking(arguments: &Arguments) -> Result<Table, Failure> {
+fn by_looking(arguments: &SimulateArguments) -> Result<Table, Failure> {
     let (path, format) = (&arguments.data, arguments.csv.format());
     let proposal = infer::propose(path, arguments.label.as_deref(), format);
     let proposal = proposal.map_err(Failure::input)?;
@@ -131,46 +158,82 @@ fn by_looking(arguments: &Arguments) -> Result<Table, Failure> {
         data,
         schema,
         assumptions,
+        from_rows: true,
     })
 }
 
-fn assumptions(lines: &[String], arguments: &Arguments) -> String {
+fn assumptions(lines: &[String], arguments: &SimulateArguments) -> String {
     let data = arguments.data.display();
-    let lines: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
+    let lines: Vec<String> = lines
+        .iter()
+        .map(|line| fitted(&format!("  {line}"), 4))
+        .collect();
     format!(
-        "Assumed of {data} (--label and --schema say otherwise):\n{}",
+        "{}\n{}",
+        fitted(
+            &format!("How {data} was read (override with --label or --schema):"),
+            2
+        ),
         lines.join("\n")
     )
 }
 
 /// What makes the same a job between organisations.
-fn next_commands(arguments: &Arguments, data_set: &Dataset) -> String {
+fn next_commands(arguments: &SimulateArguments, table: &Table, job: &Job) -> String {
     let word = |path: &Path| report::quoted(&path.to_string_lossy());
+    let comment = |words: &str| wrapped(words, "  # ").join("\n");
     let data = word(&arguments.data);
-    let schema = match (&arguments.schema, &arguments.write_schema) {
-        (Some(schema), _) => format!("  # {} is the schema that all parties share", word(schema)),
-        (None, Some(written)) => format!(
-            "  # correct {} and delete its CONFIRM marks; all parties share it",
-            word(written)
-        ),
-        (None, None) => format!(
-            "  heda simulate --data {data} --write-schema schema.toml  # correct it, delete its marks"
-        ),
+    let first = match (&arguments.schema, &arguments.write_schema) {
+        (Some(schema), _) if !table.from_rows => comment(&format!(
+            "{} is the schema that all parties share",
+            word(schema)
+        )),
+        (Some(schema), _) | (None, Some(schema)) => comment(&format!(
+            "correct {} and delete its CONFIRM marks; all parties share it",
+            word(schema)
+        )),
+        (None, None) => {
+            let line = format!("heda simulate --data {data} --write-schema schema.toml");
+            comment("correct the schema that this writes, and delete its CONFIRM marks")
+                + "\n"
+                + &command(&line, "  ")
+        }
     };
     let shared = arguments
         .schema
         .as_ref()
         .or(arguments.write_schema.as_ref());
     let shared = shared.map_or("schema.toml".to_owned(), |path| word(path));
-    // A provider serves private jobs, which learn classes, unless it says otherwise.
-    let (private, exact) = match data_set.classes().is_empty() {
-        false => (format!(" --private 1 --rows {}", data_set.rows()), ""),
-        true => (String::new(), " --allow-exact"),
+    let rows = job.privacy().map_or(0, |privacy| privacy.rows);
+    let invite = format!(
+        "heda invite --name data-user --schema {shared}{}{}",
+        arguments.private.line(rows),
+        arguments.training.line()
+    );
+    // A provider serves private jobs unless it says otherwise.
+    let (exact, advice) = match (job.privacy(), table.data.classes().is_empty()) {
+        (Some(_), _) => ("", String::new()),
+        (None, true) => (" --allow-exact", String::new()),
+        (None, false) => {
+            let words = "the sums of this job are exact; `heda simulate --private 1` tries it as a \
+                         differentially private one";
+            (" --allow-exact", comment(words) + "\n")
+        }
     };
-    format!(
-        "Next, the same between organisations (docs/tutorial.md):\n{schema}\n  \
-         heda invite --name data-user --schema {shared}{private}  # the data user\n  \
-         heda provider setup --invitation invitation.toml --data {data}{exact} --serve  # each provider\n  \
-         heda train job.toml --answers answers  # the data user"
-    )
+    let setup = format!(
+        "heda provider setup --invitation invitation.toml --data {data}{}{exact} --name NAME \
+         --address HOST:PORT --serve",
+        arguments.csv.line()
+    );
+    [
+        "Next, the same between organisations (docs/tutorial.md):".to_owned(),
+        first,
+        advice + &comment("the data user, who sends invitation.toml to the providers"),
+        command(&invite, "  "),
+        comment("each provider, who sends NAME.answer.toml back; HOST:PORT is where it listens"),
+        command(&setup, "  "),
+        comment("the data user, when the answers are in the folder answers"),
+        command("heda train job.toml --answers answers", "  "),
+    ]
+    .join("\n")
 }

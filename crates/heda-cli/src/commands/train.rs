@@ -1,41 +1,52 @@
 //! `heda train`: a job with providers over the network.
 
 use crate::output::{self, note};
-use crate::waiting::Waiting;
+use crate::progress::{self, Phases, Progress};
+use crate::waiting::WaitingLine;
 use clap::Args;
+use heda::Observer;
 use heda::confirmed_schema;
 use heda::failure::Failure;
 use heda::{DataUser, RemoteJob, ResultFolder, report};
 use heda_node::client::training::{Listener, Notice};
-use heda_node::config::{Answer, Seconds};
+use heda_node::config::{Answer, SecondsValue};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Train a model on the rows of providers over the network.
+/// Train a model on the rows of providers over the network
+///
+/// Connects to every provider of the job file, or of the answers to an invitation, agrees with all of
+/// them on the job and trains. Interrupted by SIGINT or SIGTERM it ends after the iteration under way,
+/// with exit code 5; --resume goes on from there.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  heda train job.toml --answers answers
+  heda train job.toml --out result --json
+  heda train job.toml --out result --resume --patience 3600")]
 pub(crate) struct Train {
-    /// The job file.
+    /// The job file
+    #[arg(value_name = "JOB.toml")]
     job: PathBuf,
-    /// Folder with the answers of providers to an invitation.
+    /// Folder with the answers of providers to an invitation
     #[arg(long, value_name = "DIR")]
     answers: Option<PathBuf>,
-    /// Train by a schema that still has marks of what was read from rows.
+    /// Accept a schema that still has marks of what was read from rows
     #[arg(long)]
     unconfirmed: bool,
-    /// Folder for the model, the report and, while the job runs, its checkpoint.
-    #[arg(long, default_value = "heda-result")]
+    /// Folder for the model, the report and, while the job runs, its checkpoint
+    #[arg(long, value_name = "DIR", default_value = "heda-result")]
     out: PathBuf,
-    /// Permissions of model and report, as in chmod.
-    #[arg(long, default_value = "600", value_parser = permissions)]
+    /// Permissions of model and report, as in chmod
+    #[arg(long, value_name = "MODE", default_value = "600", value_parser = permissions)]
     mode: u32,
-    /// Go on from the checkpoint in the folder.
+    /// Go on from the checkpoint in the folder
     #[arg(long)]
     resume: bool,
-    /// Seconds to wait for providers that cannot be reached; `timeouts.loss_seconds` of the job
-    /// file, or 600, if not given.
+    /// Time to wait for providers that cannot be reached; `timeouts.loss_seconds` of the job
+    /// file, or 600, if not given
     #[arg(long, value_name = "SECONDS")]
     patience: Option<u64>,
-    /// Print one JSON object.
+    /// Print one JSON object
     #[arg(long)]
     json: bool,
 }
@@ -59,7 +70,7 @@ pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
         None => Vec::new(),
     };
     let job = RemoteJob::with_answers(&arguments.job, &answers)?;
-    let job = match arguments.patience.map(Seconds::try_from).transpose() {
+    let job = match arguments.patience.map(SecondsValue::try_from).transpose() {
         Ok(Some(patience)) => job.with_patience(patience),
         Ok(None) => job,
         Err(error) => return Err(Failure::input(format!("--patience: {error}"))),
@@ -79,49 +90,107 @@ pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
         command: &report::command_line(),
         mode: arguments.mode,
     };
-    let trained = DataUser::train_remotely(&job, &into, listener())?;
+    let trained = DataUser::train_remotely(&job, &into, listener(Phases::of(job.job())));
+    // A thread that ends late may still have the listener, and with it the line on the terminal.
+    progress::erase();
+    let trained = trained?;
     match arguments.json {
         true => output::print_json(&trained),
         false => output::print_text(&trained.text()),
     }
 }
 
-/// Lines on stderr, one for each thing that a person who waits wants to know.
-fn listener() -> Listener {
-    let waiting = Mutex::new(Waiting::new());
+/// Shows the job on stderr: the same line that changes as `heda demo` has, on a terminal, and a plain
+/// line for each thing that happens otherwise.
+fn listener(phases: Phases) -> Listener {
+    let shown = Mutex::new(Shown {
+        phases,
+        waiting: WaitingLine::new(),
+        progress: progress::is_in_place().then(|| Progress::new(phases)),
+    });
     Arc::new(move |notice| {
         // What another thread left behind is good enough for showing.
-        let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        shown
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .see(notice);
+    })
+}
+
+/// What is on the terminal.
+struct Shown {
+    phases: Phases,
+    waiting: WaitingLine,
+    /// The line that changes, if there is one.
+    progress: Option<Progress>,
+}
+
+impl Shown {
+    fn see(&mut self, notice: Notice) {
+        match (notice, &mut self.progress) {
+            (Notice::Phase(name), Some(progress)) => progress.phase(name),
+            (Notice::Split(reason), Some(progress)) => progress.split_chosen(&reason),
+            (
+                Notice::Iteration {
+                    done,
+                    at_most,
+                    norm,
+                },
+                Some(progress),
+            ) => progress.iteration(done, at_most, norm),
+            (notice, _) => {
+                progress::erase();
+                self.tell(notice);
+            }
+        }
+    }
+
+    /// Lines that stay.
+    fn tell(&mut self, notice: Notice) {
         match notice {
             Notice::Retry {
                 provider,
                 cause,
                 left,
-            } => waiting.waits(&provider, &cause, left),
+            } => self.waiting.waits(&provider, &cause, left),
             Notice::Reached(provider) => {
-                waiting.over(&provider, &format!("connected to {provider}"));
+                let words = format!("connected to {provider}");
+                self.waiting.over(&provider, &words);
             }
             Notice::Connected => note!("connected to all providers"),
             Notice::Seeded(provider) => note!(
                 "heda: {provider} runs with a seed: it can be repeated, and protects nothing of its rows"
             ),
-            Notice::Phase(name) => note!("{name}"),
+            Notice::CountsOn { agreed, asked } if agreed < asked => {
+                // Shares are such that as many as are counted on reach the noise that is needed.
+                let larger = (f64::from(asked + 1) / f64::from(agreed + 1)).sqrt();
+                note!(
+                    "noise {larger:.1} times larger, because some providers do not know enough of the \
+                     others\n  (they count on {agreed} of them, the job would on {asked}); `heda provider \
+                     know` saves it"
+                );
+            }
+            Notice::CountsOn { .. } => {}
+            Notice::LostAnswer => {
+                note!("an answer was lost on the line; the job goes on without it");
+            }
+            Notice::Phase(name) => {
+                // One word a phase, for scripts that wait for one.
+                if self.phases.words(name).is_some() {
+                    note!("{name}");
+                }
+            }
             Notice::Split(reason) => note!("{reason}"),
             Notice::Iteration {
                 done,
                 at_most,
                 norm,
-            } => match norm {
-                Some(norm) => {
-                    note!("iteration {done} of at most {at_most}, gradient {norm:.2e}");
-                }
-                None => note!("iteration {done} of at most {at_most}"),
-            },
+            } => note!("{}", progress::plain(done, at_most, norm)),
             Notice::Lost { provider, cause } => note!("lost {provider}: {cause}"),
             Notice::Ledger(words) => note!("{words}"),
             Notice::LeftBehind(provider) => {
                 note!("going on without {provider}, with new masks");
             }
         }
-    })
+    }
 }

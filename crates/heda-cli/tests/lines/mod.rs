@@ -52,7 +52,11 @@ pub(crate) fn serve(here: &Path, line: &str) -> Ended {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = Ended(child.spawn().unwrap());
     let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().starts_with("listening on")));
+    assert!(lines.any(|shown| {
+        let shown = shown.unwrap();
+        assert!(shown.chars().count() <= 80, "heda {line}: {shown}");
+        shown.starts_with("listening on")
+    }));
     child
 }
 

@@ -117,6 +117,127 @@ fn masks_look_random_and_depend_on_purpose_round_and_keys() {
 }
 
 #[test]
+fn masks_cancel_only_between_providers_that_heard_the_same_in_the_same_order() {
+    let all = identities(3);
+    let told: [&[&[u8]]; 7] = [
+        &[b"a", b"b"],
+        &[b"b", b"a"],
+        &[b"ab"],
+        &[b"a"],
+        &[b"a", b"b", b""],
+        &[b"a", b"c"],
+        &[],
+    ];
+    for victim in told {
+        let mut parties = masks(&all, 1);
+        for (place, masks) in parties.iter_mut().enumerate() {
+            let heard = if place == 0 { victim } else { told[0] };
+            heard.iter().for_each(|message| masks.agree(message));
+        }
+        let same = parties[0].agreed() == parties[1].agreed();
+        let draw = |masks: &mut Masks| masks.stream("gradient", 1, 50).unwrap();
+        let drawn: Vec<_> = parties.iter_mut().map(draw).collect();
+        let cancelled = total(&drawn).iter().filter(|sum| **sum == 0).count();
+        let expected = if victim == told[0] {
+            (true, 50)
+        } else {
+            (false, 0)
+        };
+        assert_eq!((same, cancelled), expected, "{victim:?}");
+    }
+}
+
+/// The context of the roster is signed and hashed into every pair.
+#[test]
+fn providers_of_another_proposal_do_not_share_masks() {
+    let all = identities(2);
+    let (mut setups, own) = announcements(b"proposal", &all, 1);
+    let (_, other) = announcements(b"proposam", &all, 1);
+    let relayed = [&own[0][..], &other[1]].concat();
+    let refused = setups.swap_remove(0).finish(&relayed).unwrap_err();
+    assert_eq!(refused, MaskingError::BadSignature(1));
+    // An identity is no end of a context.
+    let [first, second] = [&all[0], &all[1]].map(|key| key.verifying_key());
+    let (first, second) = match first.to_bytes() < second.to_bytes() {
+        true => (first, second),
+        false => (second, first),
+    };
+    let longer = [&b"proposal"[..], first.as_bytes()].concat();
+    let longer = Roster::new(&longer, &[second]).unwrap();
+    assert_ne!(
+        longer.digest,
+        Roster::new(b"proposal", &[first, second]).unwrap().digest
+    );
+}
+
+/// Step by step as `docs/masking.md` says, from what one provider knows: a part that is missing from a key, the
+/// shared secret above all, would still give masks that cancel and look random.
+#[test]
+fn masks_are_those_of_the_document() {
+    let all = identities(2);
+    let (setups, messages) = announcements(b"job", &all, 1);
+    let keys: Vec<[u8; 32]> = setups
+        .iter()
+        .map(|setup| setup.ephemeral.to_bytes())
+        .collect();
+    let other = setups[1].ephemeral.decompress().unwrap();
+    let shared = (other * *setups[0].secret).compress().to_bytes();
+    let names: Vec<[u8; 32]> = all
+        .iter()
+        .map(|key| key.verifying_key().to_bytes())
+        .collect();
+    let order = if names[0] < names[1] { [0, 1] } else { [1, 0] };
+    let hash = |parts: &[&[u8]]| -> [u8; 32] { Sha256::digest(parts.concat()).into() };
+    let length = |text: &[u8]| (text.len() as u64).to_le_bytes();
+    let [low, high] = order;
+    let roster = hash(&[
+        b"heda masking: roster",
+        &length(b"job"),
+        b"job",
+        &names[low],
+        &names[high],
+    ]);
+    let pair = hash(&[
+        b"heda masking: pair",
+        &roster,
+        &names[low],
+        &keys[low],
+        &names[high],
+        &keys[high],
+        &shared,
+    ]);
+    let agreed = hash(&[
+        b"heda masking: agreed",
+        &roster,
+        &length(b"split"),
+        b"split",
+    ]);
+    let seed = hash(&[
+        b"heda masking: stream",
+        &pair,
+        &agreed,
+        &length(b"gradient"),
+        b"gradient",
+        &7u64.to_le_bytes(),
+    ]);
+    let mut stream = ChaCha20Rng::from_seed(seed);
+    let drawn: Vec<u64> = (0..5).map(|_| stream.next_u64() & MASK).collect();
+    let relayed = messages.concat();
+    for (own, setup) in setups.into_iter().enumerate() {
+        let mut masks = setup.finish(&relayed).unwrap();
+        masks.agree(b"split");
+        let expected: Vec<u64> = match own == low {
+            true => drawn.clone(),
+            false => drawn
+                .iter()
+                .map(|mask| mask.wrapping_neg() & MASK)
+                .collect(),
+        };
+        assert_eq!(*masks.stream("gradient", 7, 5).unwrap(), expected);
+    }
+}
+
+#[test]
 fn a_mask_is_handed_out_once_but_new_keys_may_repeat_a_round() {
     let all = identities(2);
     let mut first = masks(&all, 1);

@@ -313,3 +313,31 @@ fn no_stream_is_used_twice() {
     let apart: u32 = choices.map(|(a, b)| (a ^ b).count_ones()).sum();
     assert!(apart.abs_diff(4096) < 250, "{apart} of 8192 choices differ");
 }
+
+/// Nor are two blocks of one request made from the same words of the streams, in any tree.
+#[test]
+fn no_stream_is_used_twice_within_a_request() {
+    let (chooser, _) = session(4, 31);
+    for planes in [1, 4] {
+        let shape = Shape::new(field(4), planes, 3 * 64 * 128).unwrap();
+        let draft = chooser.draft(shape).unwrap();
+        let (u, v) = (draft.u.chunks_exact(64), draft.v.chunks_exact(64));
+        let planes: std::collections::BTreeSet<&[u128]> = u.clone().chain(v.clone()).collect();
+        // The last block has masking rows and no others; its words beyond them are not used.
+        let whole = (u.len() + v.len()) * 3 / 4;
+        assert!(
+            planes.len() > whole,
+            "{} of {}",
+            planes.len(),
+            u.len() + v.len()
+        );
+        let words = draft
+            .u
+            .iter()
+            .chain(draft.v.iter())
+            .filter(|word| **word != 0);
+        let all = words.clone().count();
+        let distinct: std::collections::BTreeSet<&u128> = words.collect();
+        assert_eq!(distinct.len(), all);
+    }
+}

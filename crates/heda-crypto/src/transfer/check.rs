@@ -15,10 +15,12 @@
 //! requests in private.
 
 use super::stream::BLOCK_WORDS;
+use crate::wipe::wipe;
 use aes::Block;
 use polyval::Polyval;
 use polyval::universal_hash::UniversalHash;
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 /// What picks the linear map.
 pub(super) struct Challenge([u8; 32]);
@@ -63,13 +65,16 @@ impl Challenge {
     }
 }
 
+/// What planes are mapped to, a word a plane; wiped when it is dropped.
+pub(super) type Image = Zeroizing<Vec<u128>>;
+
 /// The part of the linear map that belongs to one block.
 pub(super) struct BlockMap(Polyval);
 
 impl BlockMap {
     /// The image of every plane of a block, of which the first `rows` words are rows, and one
-    /// more is of masking rows if `masked`.
-    pub(super) fn image(&self, planes: &[u128], rows: usize, masked: bool) -> Vec<u128> {
+    /// more is of masking rows if `masked`. Images of w tell about Δ, those of v about u: they are wiped.
+    pub(super) fn image(&self, planes: &[u128], rows: usize, masked: bool) -> Image {
         let mut buffer = [Block::default(); BLOCK_WORDS];
         let image = planes.chunks_exact(BLOCK_WORDS).map(|plane| {
             let mut hash = self.0.clone();
@@ -80,13 +85,15 @@ impl BlockMap {
             let mask = if masked { plane[rows] } else { 0 };
             u128::from_le_bytes(hash.finalize().into()) ^ mask
         });
-        image.collect()
+        let image = Zeroizing::new(image.collect());
+        wipe(&mut buffer);
+        image
     }
 }
 
 /// Adds images.
-pub(super) fn add(mut a: Vec<u128>, b: Vec<u128>) -> Vec<u128> {
-    a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
+pub(super) fn add(mut a: Image, b: Image) -> Image {
+    a.iter_mut().zip(b.iter()).for_each(|(a, b)| *a ^= b);
     a
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Message: a request, laid out in `request.rs`.
 
-use super::check::{self, Challenge};
+use super::check::{self, Challenge, Image};
 use super::field::{FieldBits, Multiples, ROW_BITS};
 use super::hash::RowHash;
 use super::request::{Request, Shape};
@@ -202,7 +202,7 @@ impl Chooser {
         bytes.extend(self.session.next_row.to_le_bytes());
         parts.iter().for_each(|part| bytes.extend(part));
         bytes.extend(u_image.iter().flat_map(|word| word.to_le_bytes()));
-        bytes.extend(challenge.seal(&Zeroizing::new(v_image)));
+        bytes.extend(challenge.seal(&v_image));
         let request = Request { shape, bytes };
         let rows = finish(&mut self.session, &request, &challenge, &v);
         (request, u, rows)
@@ -379,12 +379,7 @@ impl Sender {
 }
 
 /// The image of v that the chooser must have, from that of w and the one of u that it sent.
-fn expected_image(
-    secrets: &Secrets,
-    shape: &Shape,
-    mut w_image: Vec<u128>,
-    u_image: &[u8],
-) -> Zeroizing<Vec<u128>> {
+fn expected_image(secrets: &Secrets, shape: &Shape, mut w_image: Image, u_image: &[u8]) -> Image {
     let u_image: Vec<u128> = read_words(u_image).collect();
     let field = shape.field;
     for (delta, w) in secrets
@@ -395,7 +390,7 @@ fn expected_image(
         let product = Zeroizing::new(field.scale(*delta, &u_image));
         w.iter_mut().zip(product.iter()).for_each(|(w, p)| *w ^= p);
     }
-    Zeroizing::new(w_image)
+    w_image
 }
 
 impl fmt::Debug for Chooser {

@@ -157,6 +157,17 @@ pub(super) fn elements(planes: &[u128], out: &mut [u8]) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn there_are_zeros_after_the_last_multiple() {
+        for bits in 2..=MAX_BITS as u32 {
+            let field = FieldBits::new(bits).unwrap();
+            let multiples = Multiples::new(field, &vec![1; field.trees()]);
+            let (rows, beyond) = multiples.rows().split_at(field.elements());
+            assert!(rows[1..].iter().all(|row| *row != 0));
+            assert!(beyond.iter().all(|row| *row == 0));
+        }
+    }
+
     /// Schoolbook product of polynomials, then division.
     fn product(field: FieldBits, a: u8, b: u8) -> u8 {
         let f = field.get();

@@ -30,6 +30,13 @@ impl TreeLabel {
         Self(bytes)
     }
 
+    /// What is encrypted for block `block` of the streams under the leaves: no two trees of a session have
+    /// one in common, because their labels differ in the lower half, and labels of other sessions
+    /// have a random offset.
+    pub(crate) fn counter(&self, block: u64) -> u128 {
+        u128::from_le_bytes(self.0) ^ u128::from(block) << 64
+    }
+
     /// Fills `children` with the two children of every node.
     fn double(&self, nodes: &[u128], children: &mut [u128]) {
         let inputs = nodes.iter().flat_map(|node| [*node, *node ^ 1]);
@@ -41,6 +48,7 @@ impl TreeLabel {
 
 /// A whole tree, as its maker has it.
 pub struct Tree {
+    label: TreeLabel,
     leaves: Zeroizing<Vec<u128>>,
     sums: Zeroizing<Vec<[u128; 2]>>,
 }
@@ -64,9 +72,15 @@ impl Tree {
             nodes = children;
         }
         Self {
+            label: *label,
             leaves: nodes,
             sums,
         }
+    }
+
+    /// The label that it was grown with.
+    pub fn label(&self) -> &TreeLabel {
+        &self.label
     }
 
     /// All leaves in order.
@@ -88,6 +102,7 @@ impl Tree {
 
 /// All leaves but one, as the opener has them.
 pub struct Punctured {
+    label: TreeLabel,
     leaves: Zeroizing<Vec<u128>>,
 }
 
@@ -98,7 +113,13 @@ impl Punctured {
     pub fn open(label: &TreeLabel, index: u8, sums: &[u128]) -> Self {
         let mut leaves = Self::open_relative(label, index, sums);
         move_by(&mut leaves, index);
-        Self { leaves }
+        let label = *label;
+        Self { label, leaves }
+    }
+
+    /// The label that it was opened with.
+    pub fn label(&self) -> &TreeLabel {
+        &self.label
     }
 
     /// The leaves in order. In place of the missing one there is zero.

@@ -25,6 +25,12 @@ impl RowHash {
         Self { offset }
     }
 
+    /// What is encrypted for block `block` of a stream under a key of transfer number `transfer`: no
+    /// two transfers of a session have one in common, and other sessions have a random offset.
+    pub(super) fn counter(&self, transfer: u64, block: u64) -> u128 {
+        self.offset ^ u128::from(transfer) ^ u128::from(block) << 64
+    }
+
     /// H of `count` values for each of these transfers of the session. They are numbered from nought here:
     /// `set` puts in what is to be hashed for one, `each` gets what it was hashed to.
     pub(super) fn run(
@@ -94,5 +100,16 @@ mod tests {
             );
             assert_eq!(seen as u64, transfers);
         }
+    }
+
+    #[test]
+    fn every_block_of_every_transfer_has_a_counter_of_its_own() {
+        let hash = RowHash::new(u128::MAX / 3);
+        assert_eq!(hash.counter(5, 0), (u128::MAX / 3) ^ 5);
+        assert_eq!(hash.counter(0, 5), (u128::MAX / 3) ^ (5 << 64));
+        let numbers = (0..40).flat_map(|transfer| (0..20).map(move |block| (transfer, block)));
+        let counters = numbers.map(|(transfer, block)| hash.counter(transfer, block));
+        let distinct: std::collections::BTreeSet<u128> = counters.collect();
+        assert_eq!(distinct.len(), 40 * 20);
     }
 }

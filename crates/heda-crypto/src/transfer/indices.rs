@@ -9,6 +9,7 @@
 
 use super::extension::{Chooser, Rows, Sender};
 use super::field::{self, FieldBits, Multiples};
+use super::hash::RowHash;
 use super::part::{Part, parts};
 use super::request::{Request, Shape};
 use super::stream::BLOCK_WORDS;
@@ -160,6 +161,12 @@ impl RandomIndices {
 }
 
 impl ChosenIndices {
+    /// The hash of the session, and the numbers of these transfers in it.
+    pub(super) fn numbers(&self) -> (RowHash, Range<u64>) {
+        let Part { shared, range } = &self.0;
+        (shared.hash, shared.numbers(range))
+    }
+
     /// Step 13, whole: the key at the index of every transfer.
     pub(super) fn keys(self) -> Zeroizing<Vec<u128>> {
         let Part {
@@ -185,6 +192,12 @@ impl ChosenIndices {
 }
 
 impl IndexKeys {
+    /// The hash of the session, and the numbers of these transfers in it.
+    pub(super) fn numbers(&self) -> (RowHash, Range<u64>) {
+        let Part { shared, range } = &self.0;
+        (shared.rows.hash, shared.rows.numbers(range))
+    }
+
     /// Step 12: in every transfer the pads of entries 0 to 2^`index_bits` − 1, `entry_bits` long.
     pub fn pads(
         self,

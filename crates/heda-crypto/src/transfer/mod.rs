@@ -247,4 +247,6 @@ fn read_words(bytes: &[u8]) -> impl Iterator<Item = u128> + '_ {
 #[cfg(test)]
 mod cheats;
 #[cfg(test)]
+mod misfits;
+#[cfg(test)]
 mod tests;

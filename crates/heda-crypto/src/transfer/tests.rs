@@ -63,7 +63,7 @@ pub(super) fn bit_pads(
 }
 
 /// Random indices over the wire, corrected to `wanted`: the chooser's pads, and the sender's tables.
-fn index_pads(
+pub(super) fn index_pads(
     (chooser, sender): &mut (Chooser, Sender),
     wanted: &[u8],
     index_bits: u32,
@@ -89,7 +89,7 @@ fn index_pads(
     (chosen.pads(entry_bits).unwrap(), tables)
 }
 
-fn choices(seed: u64, count: usize) -> Vec<u8> {
+pub(super) fn choices(seed: u64, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     rand_core::Rng::fill_bytes(&mut rng(seed), &mut bytes);
     bytes
@@ -190,6 +190,52 @@ fn wide_indices_open_one_entry() {
     for bits in [0, 12] {
         assert!(WideIndex::new(field, bits).is_err());
     }
+}
+
+/// The pads of wide indices by their definition, with the crate `aes`: the counter has the number of the
+/// second transfer, so that no two rows have a block in common even if they had the same key.
+#[test]
+fn pads_of_wide_indices_are_two_words_xored() {
+    use aes::cipher::{BlockCipherEncrypt, KeyInit};
+    let (index, rows) = (WideIndex::new(field(6), 9).unwrap(), 5);
+    let made = || {
+        let (mut chooser, mut sender) = session(6, 12);
+        // So that the transfers of interest are not the first.
+        let (skipped, _) = chooser.extend_bits(3).unwrap();
+        sender.accept_bits(&skipped).unwrap();
+        let (request, random) = chooser.extend_indices(2 * rows).unwrap();
+        let keys = sender.accept_indices(&request).unwrap();
+        let wanted: Vec<u16> = (0..rows as u16).map(|row| row * 99 + 7).collect();
+        (keys, random.correct_wide(index, &wanted).unwrap().0)
+    };
+    let (keys, corrections) = made();
+    let (first, second) = keys.split(rows).unwrap();
+    let (hash, transfers) = second.numbers();
+    assert_eq!(transfers, 3 + rows as u64..3 + 2 * rows as u64);
+    let whole = |keys: IndexKeys, corrections, bits| {
+        let mut all = Vec::new();
+        let each = |_, keys: &[u128]| all.push(keys.to_vec());
+        keys.keys(&corrections, bits, each).unwrap();
+        all
+    };
+    let high = whole(first, corrections.part(0..rows).unwrap(), 6);
+    let low = whole(second, corrections.part(rows..2 * rows).unwrap(), 3);
+    let (keys, corrections) = made();
+    let check = |row: usize, pads: &[u16]| {
+        for (place, pad) in pads.iter().enumerate() {
+            let (h, l) = (place >> 3, place & 7);
+            let counter = hash.counter(0, 0) ^ u128::from(transfers.start + row as u64);
+            let mut block = (counter ^ (h as u128 / 8) << 64).to_le_bytes().into();
+            aes::Aes128Enc::new(&low[row][l].to_le_bytes().into()).encrypt_block(&mut block);
+            let stream = u16::from_le_bytes([block[h % 8 * 2], block[h % 8 * 2 + 1]]);
+            assert_eq!(
+                *pad,
+                (high[row][h] >> (16 * l)) as u16 ^ stream,
+                "{row} {place}"
+            );
+        }
+    };
+    keys.wide_pads(index, &corrections, 16, check).unwrap();
 }
 
 #[test]

@@ -5,7 +5,8 @@
 //! the second transfer's key at l (Naor and Pinkas, "Oblivious Transfer and Polynomial Evaluation",
 //! STOC 1999, with two factors). The chooser has one key of each transfer. For any other entry it lacks
 //! one of the two, which hides the entry like a pad of its own: keys are outputs of the hash, and a
-//! stream is AES in counter mode under a key that is used for nothing else.
+//! stream is AES in counter mode under a key that is used for nothing else, with the transfer's number in the counter: a
+//! guess at a key is a guess at the keys of one transfer.
 //!
 //! Corrections: those of all first transfers, then those of all second ones.
 
@@ -103,11 +104,15 @@ impl ChosenIndices {
         let mask = entry_mask(entry_bits)?;
         expect_count("the list of indices", 2 * wanted.len(), self.count())?;
         let (first, second) = self.split(wanted.len())?;
+        let (hash, transfers) = second.numbers();
         let (first, second) = (first.keys(), second.keys());
-        let number = |wanted: &u16| u128::from(index.parts(*wanted).0 / WORDS);
-        let numbers: Zeroizing<Vec<u128>> = Zeroizing::new(wanted.iter().map(number).collect());
+        let counter = |(wanted, transfer): (&u16, u64)| {
+            hash.counter(transfer, u64::from(index.parts(*wanted).0 / WORDS))
+        };
+        let counters = wanted.iter().zip(transfers).map(counter);
+        let counters: Zeroizing<Vec<u128>> = Zeroizing::new(counters.collect());
         let mut blocks = Zeroizing::new(vec![0; wanted.len()]);
-        cipher::encrypt(&second, 1, &numbers, &mut blocks);
+        cipher::encrypt(&second, 1, &counters, &mut blocks);
         let pad = |(wanted, (first, block)): (&u16, (&u128, &u128))| {
             let (high, low) = index.parts(*wanted);
             (word(*first, low) ^ word(*block, high % WORDS)) & mask
@@ -132,19 +137,26 @@ impl IndexKeys {
         let mask = entry_mask(entry_bits)?;
         let rows = self.count() / 2;
         let (first, second) = self.split(rows)?;
+        let (hash, transfers) = second.numbers();
         let entries = 1 << index.low;
         let mut low_keys = Zeroizing::new(Vec::with_capacity(rows * entries));
         second.keys(&corrections.part(rows..2 * rows)?, index.low, |_, keys| {
             low_keys.extend_from_slice(keys);
         })?;
         let each = (1usize << index.high).div_ceil(usize::from(WORDS));
-        let numbers: Vec<u128> = (0..entries).flat_map(|_| 0..each as u128).collect();
+        let mut counters = vec![0; entries * each];
         let mut blocks = Zeroizing::new(vec![0; entries * each]);
         let mut words = Zeroizing::new(vec![0; entries * each * usize::from(WORDS)]);
         let mut pads = Zeroizing::new(vec![0; entries << index.high]);
         first.keys(&corrections.part(0..rows)?, index.high, |row, keys| {
             let low_keys = &low_keys[row * entries..][..entries];
-            cipher::encrypt(low_keys, each, &numbers, &mut blocks);
+            let transfer = transfers.start + row as u64;
+            for counters in counters.chunks_exact_mut(each) {
+                for (counter, block) in counters.iter_mut().zip(0..) {
+                    *counter = hash.counter(transfer, block);
+                }
+            }
+            cipher::encrypt(low_keys, each, &counters, &mut blocks);
             read_words(&blocks, &mut words);
             let streams = words.chunks_exact(each * usize::from(WORDS));
             for (low, stream) in streams.enumerate() {

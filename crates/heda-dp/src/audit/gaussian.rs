@@ -126,6 +126,16 @@ mod tests {
         assert!(honest.cost_at_least() <= honest.claimed);
         assert!(finding(20, 2).is_refuted());
         assert!(finding(0, 3).mu_at_least < 0.02);
+        let proven = honest.cost_at_least().mu();
+        assert!((proven - honest.mu_at_least).abs() < 1e-3, "{proven}");
+        // Half of the runs choose the threshold, the other half is counted.
+        let mut drawn = 0;
+        audit_gaussian(Cost::ZERO, 100, 0.5, |_| {
+            drawn += 1;
+            0.0
+        })
+        .unwrap();
+        assert_eq!(drawn, 200);
     }
 
     #[test]
@@ -139,5 +149,6 @@ mod tests {
     fn bad_audits_are_refused() {
         assert!(audit_gaussian(Cost::ZERO, 99, 0.9, |_| 0.0).is_err());
         assert!(audit_gaussian(Cost::ZERO, 100, 1.0, |_| 0.0).is_err());
+        assert!(audit_gaussian(Cost::ZERO, 100, 0.0, |_| 0.0).is_err());
     }
 }

@@ -143,3 +143,9 @@ fn only_usable_variances_exist() {
     assert!(Variance::sum([]).is_err());
     assert!(Variance::sum([variance(Variance::MOST); 2]).is_err());
 }
+
+#[test]
+fn variances_and_deviations_are_what_they_were_made_of() {
+    assert_eq!(variance(49).deviation(), 7.0);
+    assert_eq!(u64::from(variance(49)), 49);
+}

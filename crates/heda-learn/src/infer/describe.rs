@@ -1,6 +1,6 @@
 //! Says in sentences what a proposal assumed, for whoever does not read it.
 
-use super::profile::{Column, Profile};
+use super::profile::{ColumnProfile, Profile};
 use super::write;
 use crate::schema::Schema;
 
@@ -12,7 +12,7 @@ pub(super) fn assumptions(
     schema: &Schema,
     header: &[String],
     profiles: &[Profile],
-    columns: &[Column<'_>],
+    columns: &[ColumnProfile<'_>],
     named: Option<&str>,
 ) -> Vec<String> {
     let all = || header.iter().zip(columns);
@@ -34,31 +34,33 @@ pub(super) fn assumptions(
             ));
         }
     };
-    let of = |wanted: fn(&Column<'_>) -> bool| {
+    let of = |wanted: fn(&ColumnProfile<'_>) -> bool| {
         let found = all().filter(|(_, column)| wanted(column));
         found.map(|(name, _)| name).collect::<Vec<_>>()
     };
     list(
         "numbers, from lowest to highest value",
-        of(|c| matches!(c, Column::Number { dates: false, .. })),
+        of(|c| matches!(c, ColumnProfile::Number { dates: false, .. })),
     );
     list(
         "dates, as days",
-        of(|c| matches!(c, Column::Number { dates: true, .. })),
+        of(|c| matches!(c, ColumnProfile::Number { dates: true, .. })),
     );
-    list("categories", of(|c| matches!(c, Column::Levels(_))));
+    list("categories", of(|c| matches!(c, ColumnProfile::Levels(_))));
     list(
         "numbers that may be codes of categories",
-        of(|c| matches!(c, Column::Number { range, dates: false, .. } if range.looks_like_a_code)),
+        of(
+            |c| matches!(c, ColumnProfile::Number { range, dates: false, .. } if range.looks_like_a_code),
+        ),
     );
     list(
         "numbers that may be identifiers",
         of(
-            |c| matches!(c, Column::Number { range, dates: false, .. } if range.looks_like_an_identifier),
+            |c| matches!(c, ColumnProfile::Number { range, dates: false, .. } if range.looks_like_an_identifier),
         ),
     );
     for (name, column) in all() {
-        if let Column::Passed(reason) = column {
+        if let ColumnProfile::Passed(reason) = column {
             lines.push(format!("passed over: {name} ({reason})"));
         }
     }

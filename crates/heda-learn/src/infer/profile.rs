@@ -135,7 +135,7 @@ impl Profile {
     }
 
     /// What the column is taken for, apart from what other columns say.
-    fn kind(&self) -> Result<Column<'_>, &'static str> {
+    fn kind(&self) -> Result<ColumnProfile<'_>, &'static str> {
         let (values, dates) = match (self.numbers.len(), self.dates.len()) {
             (_, 0) => (&self.numbers, false),
             (0, _) => (&self.dates, true),
@@ -145,7 +145,7 @@ impl Profile {
             return self.categorical();
         };
         match self.odd_among(values.len(), &range) {
-            Some(markers) => Ok(Column::Number {
+            Some(markers) => Ok(ColumnProfile::Number {
                 range,
                 dates,
                 markers,
@@ -154,7 +154,7 @@ impl Profile {
         }
     }
 
-    fn categorical(&self) -> Result<Column<'_>, &'static str> {
+    fn categorical(&self) -> Result<ColumnProfile<'_>, &'static str> {
         let levels = self.levels().ok_or_else(|| self.why_not_levels())?;
         match levels.len() {
             0 => Err("all values are missing"),
@@ -163,7 +163,7 @@ impl Profile {
             _ if !levels.iter().all(|level| is_usable_name(level)) => {
                 Err("some values cannot be names of levels")
             }
-            _ => Ok(Column::Levels(levels)),
+            _ => Ok(ColumnProfile::Levels(levels)),
         }
     }
 
@@ -185,7 +185,7 @@ const UNREADABLE: &str = "this type of a Parquet column is not read";
 
 /// What a column is taken for.
 #[derive(Debug, Clone)]
-pub(super) enum Column<'p> {
+pub(super) enum ColumnProfile<'p> {
     /// Numbers, or dates as days, with texts that mean that a value is missing.
     Number {
         range: Range,
@@ -203,16 +203,16 @@ pub(super) fn columns<'p>(
     profiles: &'p [Profile],
     readable: &[bool],
     label: usize,
-) -> Vec<Column<'p>> {
+) -> Vec<ColumnProfile<'p>> {
     let first = |at: usize| match (&header[at], readable[at]) {
-        _ if at == label => Column::Label,
-        (_, false) => Column::Passed(UNREADABLE),
-        (name, _) if !is_usable_name(name) => Column::Passed(UNUSABLE),
-        _ => profiles[at].kind().unwrap_or_else(Column::Passed),
+        _ if at == label => ColumnProfile::Label,
+        (_, false) => ColumnProfile::Passed(UNREADABLE),
+        (name, _) if !is_usable_name(name) => ColumnProfile::Passed(UNUSABLE),
+        _ => profiles[at].kind().unwrap_or_else(ColumnProfile::Passed),
     };
-    let mut columns: Vec<Column<'p>> = (0..header.len()).map(first).collect();
+    let mut columns: Vec<ColumnProfile<'p>> = (0..header.len()).map(first).collect();
     let levels = columns.iter().filter_map(|column| match column {
-        Column::Levels(levels) => Some(levels.clone()),
+        ColumnProfile::Levels(levels) => Some(levels.clone()),
         _ => None,
     });
     let mut meaningful: BTreeSet<&str> = levels.flatten().collect();
@@ -221,10 +221,10 @@ pub(super) fn columns<'p>(
     }
     for column in &mut columns {
         // A marker counts for the whole table.
-        if let Column::Number { markers, .. } = column
+        if let ColumnProfile::Number { markers, .. } = column
             && markers.iter().any(|marker| meaningful.contains(marker))
         {
-            *column = Column::Passed(AMBIGUOUS);
+            *column = ColumnProfile::Passed(AMBIGUOUS);
         }
     }
     columns

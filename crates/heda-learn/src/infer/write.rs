@@ -1,7 +1,7 @@
 //! Writes the proposal, with a mark at everything that was read from the rows.
 
 use super::MARK;
-use super::profile::{Column, Profile, Range};
+use super::profile::{ColumnProfile, Profile, Range};
 use crate::date;
 use crate::schema::is_usable_name;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ pub(super) fn schema(
     name: &str,
     header: &[String],
     profiles: &[Profile],
-    columns: &[Column<'_>],
+    columns: &[ColumnProfile<'_>],
     label: usize,
 ) -> String {
     let mut text = head(name, header, profiles, columns);
@@ -20,7 +20,7 @@ pub(super) fn schema(
     for ((name, profile), column) in header.iter().zip(profiles).zip(columns) {
         let head = format!("\n[[column]]\nname = {}", quoted(name));
         match column {
-            Column::Number {
+            ColumnProfile::Number {
                 range,
                 dates,
                 markers,
@@ -28,10 +28,10 @@ pub(super) fn schema(
                 let missing = profile.missing() > 0 || !markers.is_empty();
                 text += &(head + &numeric(profile, *range, *dates, missing));
             }
-            Column::Levels(levels) => {
+            ColumnProfile::Levels(levels) => {
                 text += &format!("{head}\n{}", categorical(profile, levels));
             }
-            Column::Label | Column::Passed(_) => {}
+            ColumnProfile::Label | ColumnProfile::Passed(_) => {}
         }
     }
     text
@@ -59,16 +59,24 @@ fn number(value: f64, dates: bool) -> String {
 }
 
 /// All texts that mean that a value is missing.
-pub(super) fn markers<'p>(profiles: &'p [Profile], columns: &[Column<'p>]) -> BTreeSet<&'p str> {
+pub(super) fn markers<'p>(
+    profiles: &'p [Profile],
+    columns: &[ColumnProfile<'p>],
+) -> BTreeSet<&'p str> {
     let usual = profiles.iter().flat_map(|p| p.markers()).copied();
     let odd = columns.iter().filter_map(|column| match column {
-        Column::Number { markers, .. } => Some(markers.iter().copied()),
+        ColumnProfile::Number { markers, .. } => Some(markers.iter().copied()),
         _ => None,
     });
     usual.chain(odd.flatten()).collect()
 }
 
-fn head(name: &str, header: &[String], profiles: &[Profile], columns: &[Column<'_>]) -> String {
+fn head(
+    name: &str,
+    header: &[String],
+    profiles: &[Profile],
+    columns: &[ColumnProfile<'_>],
+) -> String {
     let mut text = format!(
         "# A proposal. Whatever is marked {MARK} was read from the rows: it is private until you\n\
          # have replaced it by what is publicly known. Delete each mark when that is done.\n\n\
@@ -84,7 +92,7 @@ fn head(name: &str, header: &[String], profiles: &[Profile], columns: &[Column<'
     let _ = writeln!(text, "missing_markers = {}{comment}", list(markers));
     text.push_str("ignore = [\n");
     for (name, column) in header.iter().zip(columns) {
-        if let Column::Passed(reason) = column {
+        if let ColumnProfile::Passed(reason) = column {
             let _ = writeln!(text, "    {}, # {MARK}: {reason}", quoted(name));
         }
     }

@@ -1,8 +1,8 @@
 //! The model file: bounded, and checked before anything in it is believed.
 
 use super::{Classifier, Model, OriginalUnits, Provenance, targets};
+use crate::clip_range::ClipRange;
 use crate::loss::LossKind;
-use crate::reach::Reach;
 use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -72,7 +72,7 @@ pub enum ModelError {
     },
     /// Another number of ends than the schema has columns.
     #[error("a reach of {found} columns for {columns} columns of the schema")]
-    Reach {
+    ClipRange {
         /// Columns of an encoded row.
         columns: usize,
         /// Pairs of ends.
@@ -97,7 +97,7 @@ struct ModelFile {
     classifiers: Vec<Classifier>,
     /// On values scaled to [0, 1], a pair for each column of the encoded row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    reach: Option<Reach>,
+    reach: Option<ClipRange>,
     provenance: Provenance,
     schema: Schema,
 }
@@ -130,10 +130,10 @@ pub(super) fn check_betas(
     Ok(())
 }
 
-pub(super) fn check_reach(schema: &Schema, reach: Option<&Reach>) -> Result<(), ModelError> {
+pub(super) fn check_reach(schema: &Schema, reach: Option<&ClipRange>) -> Result<(), ModelError> {
     let columns = schema.width();
     match reach.map_or(columns, |reach| reach.ends().len()) {
-        found if found != columns => Err(ModelError::Reach { columns, found }),
+        found if found != columns => Err(ModelError::ClipRange { columns, found }),
         _ => Ok(()),
     }
 }

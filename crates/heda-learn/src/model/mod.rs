@@ -14,10 +14,10 @@ mod tests;
 pub use evaluate::{Errors, Evaluation};
 pub use file::{FORMAT, LARGEST_FILE, ModelError};
 pub use predictions::Predictions;
-pub use provenance::{FeatureUse, Protection, Provenance};
+pub use provenance::{FeatureUse, Guarantee, Protection, Provenance, SpentOn, Unit};
 
+use crate::clip_range::{ClipRange, score_within};
 use crate::loss::LossKind;
-use crate::reach::{Reach, score_within};
 use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +81,7 @@ pub struct Model {
     loss: LossKind,
     schema: Schema,
     classifiers: Vec<Classifier>,
-    reach: Option<Reach>,
+    reach: Option<ClipRange>,
     provenance: Provenance,
 }
 
@@ -130,7 +130,7 @@ impl Model {
     ///
     /// # Errors
     /// If it is not that of the schema's columns.
-    pub fn with_reach(self, reach: Reach) -> Result<Self, ModelError> {
+    pub fn with_reach(self, reach: ClipRange) -> Result<Self, ModelError> {
         file::check_reach(&self.schema, Some(&reach))?;
         Ok(Self {
             reach: Some(reach),
@@ -149,7 +149,7 @@ impl Model {
     }
 
     /// Between which values columns count, if not all do.
-    pub fn reach(&self) -> Option<&Reach> {
+    pub fn reach(&self) -> Option<&ClipRange> {
         self.reach.as_ref()
     }
 
@@ -161,6 +161,14 @@ impl Model {
     /// Where it comes from.
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
+    }
+
+    /// Takes the guarantee away from a model that has none, and keeps the reason.
+    pub fn withdraw_guarantee(&mut self, because: &str) {
+        if self.provenance.privacy.take().is_some() {
+            let notes = &mut self.provenance.notes;
+            notes.insert("no_guarantee".to_owned(), because.to_owned());
+        }
     }
 
     /// Whether it predicts a number.

@@ -54,7 +54,7 @@ fn what_lies_beyond_the_reach_counts_as_its_end() {
     let width = plain.schema().width();
     let mut ends = vec![[0.0, 1.0]; width];
     ends[2] = [0.25, 0.5];
-    let reach = Reach::new(ends).unwrap();
+    let reach = ClipRange::new(ends).unwrap();
     let model = plain.clone().with_reach(reach.clone()).unwrap();
     let mut moved = 0;
     for row in 0..data.rows() {
@@ -77,7 +77,7 @@ fn what_lies_beyond_the_reach_counts_as_its_end() {
     let error = Model::from_json(&value.to_string(), "m.json").unwrap_err();
     assert!(matches!(
         error,
-        ModelError::Reach {
+        ModelError::ClipRange {
             columns: 9,
             found: 1
         }

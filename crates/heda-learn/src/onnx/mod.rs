@@ -18,7 +18,7 @@ mod proto;
 
 use crate::loss::LossKind;
 use crate::model::Model;
-use proto::{Element, Message, Node, Tensor};
+use proto::{Element, ProtoMessage, ProtoNode, Tensor};
 
 /// The version of the ONNX format, and of its operators: old enough for every current runtime.
 const IR_VERSION: u64 = 7;
@@ -26,7 +26,7 @@ const OPERATORS: u64 = 13;
 
 /// The model as the bytes of an ONNX file.
 pub fn export(model: &Model) -> Vec<u8> {
-    let metadata = [
+    let mut metadata = vec![
         (
             "columns",
             names(model.schema().encoded_columns().into_iter().map(|c| c.name)),
@@ -34,17 +34,20 @@ pub fn export(model: &Model) -> Vec<u8> {
         ("classes", names(model.classes())),
         ("loss", model.loss().to_string()),
     ];
-    let mut file = Message::default();
+    let privacy = model.provenance().privacy.as_ref();
+    let privacy = privacy.and_then(|guarantee| serde_json::to_string(guarantee).ok());
+    metadata.extend(privacy.map(|guarantee| ("privacy", guarantee)));
+    let mut file = ProtoMessage::default();
     file.number(1, IR_VERSION);
     file.text(2, "heda");
     file.text(3, env!("CARGO_PKG_VERSION"));
     file.message(7, &graph(model));
-    let mut operators = Message::default();
+    let mut operators = ProtoMessage::default();
     operators.text(1, "");
     operators.number(2, OPERATORS);
     file.message(8, &operators);
     for (key, value) in metadata {
-        let mut entry = Message::default();
+        let mut entry = ProtoMessage::default();
         entry.text(1, key);
         entry.text(2, &value);
         file.message(14, &entry);
@@ -57,9 +60,9 @@ fn names(names: impl IntoIterator<Item = String>) -> String {
     serde_json::Value::from_iter(names).to_string()
 }
 
-fn graph(model: &Model) -> Message {
+fn graph(model: &Model) -> ProtoMessage {
     let (width, outputs) = (model.schema().width(), model.classifiers().len());
-    let mut graph = Message::default();
+    let mut graph = ProtoMessage::default();
     for node in nodes(model) {
         graph.message(1, &node.encode());
     }
@@ -96,42 +99,42 @@ fn has_probabilities(model: &Model) -> bool {
 }
 
 /// From `scores` to the tensor `output`: one probability a score.
-fn link(loss: LossKind, output: &str) -> Vec<Node> {
+fn link(loss: LossKind, output: &str) -> Vec<ProtoNode> {
     match loss {
         // 1/(1 + t) above nought and t/(1 + t) below, with t = 2σ(−|z|).
         LossKind::BoundedLogistic => vec![
-            Node::new("Abs", &["scores"], "distance"),
-            Node::new("Neg", &["distance"], "inverse"),
-            Node::new("Sigmoid", &["inverse"], "smaller"),
-            Node::new("Add", &["smaller", "smaller"], "twice"),
-            Node::new("Add", &["twice", "one"], "whole"),
-            Node::new("Less", &["scores", "zero"], "below"),
-            Node::new("Where", &["below", "twice", "one"], "part"),
-            Node::new("Div", &["part", "whole"], output),
+            ProtoNode::new("Abs", &["scores"], "distance"),
+            ProtoNode::new("Neg", &["distance"], "inverse"),
+            ProtoNode::new("Sigmoid", &["inverse"], "smaller"),
+            ProtoNode::new("Add", &["smaller", "smaller"], "twice"),
+            ProtoNode::new("Add", &["twice", "one"], "whole"),
+            ProtoNode::new("Less", &["scores", "zero"], "below"),
+            ProtoNode::new("Where", &["below", "twice", "one"], "part"),
+            ProtoNode::new("Div", &["part", "whole"], output),
         ],
-        _ => vec![Node::new("Sigmoid", &["scores"], output)],
+        _ => vec![ProtoNode::new("Sigmoid", &["scores"], output)],
     }
 }
 
-fn nodes(model: &Model) -> Vec<Node> {
+fn nodes(model: &Model) -> Vec<ProtoNode> {
     let mut nodes = vec![
-        Node::new("Sub", &["rows", "offsets"], "shifted"),
-        Node::new("Div", &["shifted", "scales"], "unbounded"),
-        Node::new("Clip", &["unbounded", "zero", "one"], "scaled"),
+        ProtoNode::new("Sub", &["rows", "offsets"], "shifted"),
+        ProtoNode::new("Div", &["shifted", "scales"], "unbounded"),
+        ProtoNode::new("Clip", &["unbounded", "zero", "one"], "scaled"),
     ];
     let seen = match model.reach() {
         Some(_) => {
             nodes.extend([
-                Node::new("Max", &["scaled", "least"], "risen"),
-                Node::new("Min", &["risen", "greatest"], "within"),
+                ProtoNode::new("Max", &["scaled", "least"], "risen"),
+                ProtoNode::new("Min", &["risen", "greatest"], "within"),
             ]);
             "within"
         }
         None => "scaled",
     };
     nodes.extend([
-        Node::new("MatMul", &[seen, "weights"], "products"),
-        Node::new("Add", &["products", "biases"], scores(model)),
+        ProtoNode::new("MatMul", &[seen, "weights"], "products"),
+        ProtoNode::new("Add", &["products", "biases"], scores(model)),
     ]);
     if model.is_numeric() {
         return nodes;
@@ -142,22 +145,23 @@ fn nodes(model: &Model) -> Vec<Node> {
         (true, true) => {
             nodes.extend(link(model.loss(), "separate"));
             nodes.extend([
-                Node::new("ReduceSum", &["separate", "second_axis"], "sum").with("keepdims", 1),
-                Node::new("Div", &["separate", "sum"], "probabilities"),
+                ProtoNode::new("ReduceSum", &["separate", "second_axis"], "sum")
+                    .with("keepdims", 1),
+                ProtoNode::new("Div", &["separate", "sum"], "probabilities"),
             ]);
         }
         (false, _) => {}
     }
     match several {
         true => nodes.push(
-            Node::new("ArgMax", &["scores"], "class")
+            ProtoNode::new("ArgMax", &["scores"], "class")
                 .with("axis", 1)
                 .with("keepdims", 0),
         ),
         false => nodes.extend([
-            Node::new("Greater", &["scores", "threshold"], "above"),
-            Node::new("Cast", &["above"], "column").with("to", Element::Int64 as u64),
-            Node::new("Squeeze", &["column", "second_axis"], "class"),
+            ProtoNode::new("Greater", &["scores", "threshold"], "above"),
+            ProtoNode::new("Cast", &["above"], "column").with("to", Element::Int64 as u64),
+            ProtoNode::new("Squeeze", &["column", "second_axis"], "class"),
         ]),
     }
     nodes
@@ -210,7 +214,7 @@ mod tests {
         let model = Model::new(loss, schema, &betas, Provenance::default()).unwrap();
         match loss {
             LossKind::BoundedLogistic => {
-                let reach = crate::reach::Reach::new(vec![[0.1, 0.9]; width]).unwrap();
+                let reach = crate::clip_range::ClipRange::new(vec![[0.1, 0.9]; width]).unwrap();
                 model.with_reach(reach).unwrap()
             }
             _ => model,

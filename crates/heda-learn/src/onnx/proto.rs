@@ -3,9 +3,9 @@
 
 /// A message under construction.
 #[derive(Debug, Default)]
-pub(super) struct Message(Vec<u8>);
+pub(super) struct ProtoMessage(Vec<u8>);
 
-impl Message {
+impl ProtoMessage {
     pub(super) fn number(&mut self, field: u64, value: u64) {
         self.varint(field << 3);
         self.varint(value);
@@ -51,14 +51,14 @@ const INTEGER: u64 = 2;
 
 /// NodeProto: an operator.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct ProtoNode {
     operator: &'static str,
     pub(super) inputs: Vec<String>,
     pub(super) output: String,
     attributes: Vec<(&'static str, u64)>,
 }
 
-impl Node {
+impl ProtoNode {
     pub(super) fn new(operator: &'static str, inputs: &[&str], output: &str) -> Self {
         Self {
             operator,
@@ -73,13 +73,13 @@ impl Node {
         self
     }
 
-    pub(super) fn encode(&self) -> Message {
-        let mut node = Message::default();
+    pub(super) fn encode(&self) -> ProtoMessage {
+        let mut node = ProtoMessage::default();
         self.inputs.iter().for_each(|input| node.text(1, input));
         node.text(2, &self.output);
         node.text(4, self.operator);
         for &(name, value) in &self.attributes {
-            let mut attribute = Message::default();
+            let mut attribute = ProtoMessage::default();
             attribute.text(1, name);
             attribute.number(3, value);
             attribute.number(20, INTEGER);
@@ -126,8 +126,8 @@ impl Tensor {
         }
     }
 
-    pub(super) fn encode(&self) -> Message {
-        let mut tensor = Message::default();
+    pub(super) fn encode(&self) -> ProtoMessage {
+        let mut tensor = ProtoMessage::default();
         for &size in &self.shape {
             tensor.number(1, size as u64);
         }
@@ -139,22 +139,22 @@ impl Tensor {
 }
 
 /// ValueInfoProto: an input or output of N rows with the given further sizes.
-pub(super) fn value(name: &str, element: Element, sizes: &[usize]) -> Message {
-    let mut shape = Message::default();
-    let mut rows = Message::default();
+pub(super) fn value(name: &str, element: Element, sizes: &[usize]) -> ProtoMessage {
+    let mut shape = ProtoMessage::default();
+    let mut rows = ProtoMessage::default();
     rows.text(2, "N");
     shape.message(1, &rows);
     for &size in sizes {
-        let mut dimension = Message::default();
+        let mut dimension = ProtoMessage::default();
         dimension.number(1, size as u64);
         shape.message(1, &dimension);
     }
-    let mut tensor = Message::default();
+    let mut tensor = ProtoMessage::default();
     tensor.number(1, element as u64);
     tensor.message(2, &shape);
-    let mut kind = Message::default();
+    let mut kind = ProtoMessage::default();
     kind.message(1, &tensor);
-    let mut value = Message::default();
+    let mut value = ProtoMessage::default();
     value.text(1, name);
     value.message(2, &kind);
     value

@@ -38,14 +38,14 @@ const MOST_VISITS: usize = 256;
 
 /// A step, and how it changed the gradient.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Pair {
+struct CurvaturePair {
     step: Vec<f64>,
     change: Vec<f64>,
 }
 
 /// A point, and the gradient there.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Visit {
+struct VisitedPoint {
     point: Vec<f64>,
     gradient: Vec<f64>,
 }
@@ -59,11 +59,11 @@ pub(super) struct Lbfgs {
     announced: f64,
     /// ε by what was seen: at most the announced one.
     noise: f64,
-    pairs: VecDeque<Pair>,
+    pairs: VecDeque<CurvaturePair>,
     /// The last point that was kept; `None` before the first gradient.
-    here: Option<Visit>,
+    here: Option<VisitedPoint>,
     /// Visits since the floor was reached, none before.
-    floor: VecDeque<Visit>,
+    floor: VecDeque<VisitedPoint>,
     /// Shortens steps after one that taught nothing and led nowhere.
     caution: f64,
     /// The point whose gradient is asked for.
@@ -93,7 +93,7 @@ impl Lbfgs {
         add_scaled(&mut here.gradient[1..], more, &here.point[1..]);
         let pairs = self.pairs.iter().map(|pair| pair.with_penalty(more));
         let mut next = Self {
-            pairs: pairs.filter(Pair::curves).collect(),
+            pairs: pairs.filter(CurvaturePair::curves).collect(),
             floor: VecDeque::new(),
             caution: 1.0,
             here: Some(here.clone()),
@@ -109,7 +109,7 @@ impl Lbfgs {
     }
 
     /// Takes in what the step to `found` taught. Whether the point is worth keeping.
-    fn learn(&mut self, here: &Visit, found: &Visit) -> bool {
+    fn learn(&mut self, here: &VisitedPoint, found: &VisitedPoint) -> bool {
         let step = difference(&found.point, &here.point);
         let change = difference(&found.gradient, &here.gradient);
         self.noise = self.noise.min(noise_within(&change));
@@ -118,7 +118,7 @@ impl Lbfgs {
             true => dot(&found.gradient, &step) <= OVERSHOOT * before,
             false => length(&found.gradient) <= FARTHEST * self.floor_length(self.announced),
         };
-        let pair = Pair { step, change };
+        let pair = CurvaturePair { step, change };
         let taught = pair.curves();
         self.caution = match kept || taught {
             true => 1.0,
@@ -134,7 +134,7 @@ impl Lbfgs {
     }
 
     /// Counts a kept visit towards the mean if the floor is reached.
-    fn settle(&mut self, visit: &Visit) {
+    fn settle(&mut self, visit: &VisitedPoint) {
         let reached = length(&visit.gradient) <= self.floor_length(self.noise);
         if self.noise > 0.0 && (reached || !self.floor.is_empty()) {
             self.floor.push_back(visit.clone());
@@ -145,12 +145,12 @@ impl Lbfgs {
     }
 
     /// Where the next step begins, and the gradient there: means beyond the floor.
-    fn start(&self, here: &Visit) -> Visit {
+    fn start(&self, here: &VisitedPoint) -> VisitedPoint {
         let later = self.floor.len().div_ceil(2);
         if later == 0 {
             return here.clone();
         }
-        let mut mean = Visit {
+        let mut mean = VisitedPoint {
             point: vec![0.0; self.point.len()],
             gradient: vec![0.0; self.point.len()],
         };
@@ -161,7 +161,7 @@ impl Lbfgs {
         mean
     }
 
-    fn aim(&mut self, here: &Visit) {
+    fn aim(&mut self, here: &VisitedPoint) {
         let start = self.start(here);
         let direction = self.quasi_newton(&start.gradient);
         self.point = start.point;
@@ -171,20 +171,20 @@ impl Lbfgs {
     /// The two-loop recursion: −H·g, H the inverse Hessian that the usable pairs suggest.
     fn quasi_newton(&self, gradient: &[f64]) -> Vec<f64> {
         let pairs = self.pairs.iter().filter_map(|pair| pair.above(self.noise));
-        let pairs: Vec<Pair> = pairs.collect();
+        let pairs: Vec<CurvaturePair> = pairs.collect();
         let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
         let mut shares = Vec::with_capacity(pairs.len());
-        for Pair { step, change } in pairs.iter().rev() {
+        for CurvaturePair { step, change } in pairs.iter().rev() {
             let share = dot(step, &direction) / dot(step, change);
             add_scaled(&mut direction, -share, change);
             shares.push(share);
         }
         let scale = match pairs.last() {
-            Some(Pair { step, change }) => dot(step, change) / dot(change, change),
+            Some(CurvaturePair { step, change }) => dot(step, change) / dot(change, change),
             None => FIRST_STEP.min(1.0 / length(gradient).max(f64::MIN_POSITIVE.sqrt())),
         };
         direction.iter_mut().for_each(|d| *d *= scale);
-        for (Pair { step, change }, share) in pairs.iter().zip(shares.into_iter().rev()) {
+        for (CurvaturePair { step, change }, share) in pairs.iter().zip(shares.into_iter().rev()) {
             let back = dot(change, &direction) / dot(step, change);
             add_scaled(&mut direction, share - back, step);
         }
@@ -201,7 +201,7 @@ fn noise_within(change: &[f64]) -> f64 {
     length(change) / (2.0 * components).sqrt() / least_of_many
 }
 
-impl Pair {
+impl CurvaturePair {
     /// Whether the gradient rose along the step.
     fn curves(&self) -> bool {
         let Self { step, change } = self;
@@ -231,7 +231,7 @@ impl Pair {
     }
 }
 
-impl Visit {
+impl VisitedPoint {
     fn is_sound(&self, dimension: usize) -> bool {
         is_vector(&self.point, dimension) && is_vector(&self.gradient, dimension)
     }
@@ -256,7 +256,7 @@ impl Steps for Lbfgs {
             self.announced = self.row_noise / (rows as f64).sqrt();
             self.noise = self.announced;
         }
-        let found = Visit {
+        let found = VisitedPoint {
             point: self.point.clone(),
             gradient: gradient.to_vec(),
         };

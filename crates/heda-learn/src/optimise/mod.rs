@@ -19,18 +19,21 @@ mod nesterov;
 mod path;
 mod settings;
 mod state;
+mod stop;
 #[cfg(test)]
 mod tests;
 mod vectors;
 
 pub use path::{MOST_PENALTIES, NoPath, PenaltyPath};
-pub use settings::{Method, Settings, SettingsError, safe_rate, usual_iterations};
+pub use settings::{
+    BadIterations, Iterations, Method, Settings, SettingsError, safe_rate, usual_iterations,
+};
+pub use stop::Stop;
 
 use crate::gradient::{Batch, Gradient, GradientSource};
 use crate::scaling::Scaling;
 use serde::{Deserialize, Serialize};
 use state::{State, Steps};
-use std::fmt;
 use std::ops::ControlFlow;
 use vectors::{add_scaled, all_finite, difference, dot, is_vector, largest, length};
 
@@ -44,32 +47,6 @@ const READABLE: f64 = 0.25;
 
 /// More coefficients than any schema makes; guards against absurd checkpoints.
 const MOST_COEFFICIENTS: usize = 1 << 20;
-
-/// Why an optimiser wants no further gradient.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stop {
-    /// The mean gradient is within the tolerance.
-    Converged,
-    /// The number of iterations is used up.
-    Iterations,
-    /// The learning rate fell below its minimum.
-    MinimumRate,
-    /// The gradient is within the noise of rounding; the iterations that were left made the noise
-    /// smaller by averaging.
-    NoiseFloor,
-}
-
-impl fmt::Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Converged => "converged",
-            Self::Iterations => "limit of iterations",
-            Self::MinimumRate => "least learning rate",
-            Self::NoiseFloor => "noise floor",
-        })
-    }
-}
 
 /// What is known of the rows before the first gradient.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -269,6 +246,21 @@ impl Optimiser {
         if self.stopped.is_none() {
             self.advance(gradient)?;
         }
+        self.translate();
+        Ok(())
+    }
+
+    /// Goes on without the gradient that was asked for. It is lost and counts as one that is zero,
+    /// but not as a sign that the training has converged.
+    pub fn skip(&mut self) -> Result<(), OptimiseError> {
+        let nothing = Gradient {
+            sum: vec![0.0; self.dimension()],
+            rows: 1,
+        };
+        self.check(&nothing)?;
+        self.iterations += 1;
+        self.pass = Pass::new(self.dimension());
+        self.advance(&nothing)?;
         self.translate();
         Ok(())
     }

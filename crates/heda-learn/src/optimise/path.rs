@@ -7,6 +7,7 @@
 //! changes it by a known number.
 
 use super::Settings;
+use serde::{Deserialize, Serialize};
 
 /// From strong to weak, around scikit-learn's default.
 const USUAL: [f64; 5] = [0.01, 0.1, 1.0, 10.0, 100.0];
@@ -16,7 +17,8 @@ const DEFAULT: f64 = 1.0;
 pub const MOST_PENALTIES: usize = 16;
 
 /// The penalties of a path, as scikit-learn's C.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<f64>", into = "Vec<f64>")]
 pub struct PenaltyPath {
     values: Vec<f64>,
 }
@@ -25,6 +27,20 @@ pub struct PenaltyPath {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a path has 2 to 16 penalties C, all above 0, from the smallest to the largest")]
 pub struct NoPath;
+
+impl TryFrom<Vec<f64>> for PenaltyPath {
+    type Error = NoPath;
+
+    fn try_from(values: Vec<f64>) -> Result<Self, NoPath> {
+        Self::new(values)
+    }
+}
+
+impl From<PenaltyPath> for Vec<f64> {
+    fn from(path: PenaltyPath) -> Self {
+        path.values
+    }
+}
 
 impl PenaltyPath {
     /// C = 0.01, 0.1, 1, 10 and 100.

@@ -2,11 +2,14 @@
 
 use crate::loss::LossKind;
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 /// Most correction pairs that L-BFGS may keep.
 pub(super) const MOST_MEMORY: usize = 100;
 /// Most batches in a pass.
-const MOST_BATCHES: usize = 1 << 20;
+const MOST_BATCHES: usize = 1 << 16;
+/// Most gradients of one training.
+const MOST_ITERATIONS: u32 = 1_000_000;
 
 /// How to step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,7 +123,7 @@ pub enum SettingsError {
         value: f64,
     },
     /// No batches, or too many.
-    #[error("{0} batches: choose between 1 and 1048576")]
+    #[error("{0} batches: choose between 1 and 65536")]
     Batches(usize),
     /// No memory, or too much.
     #[error("a memory of {0} pairs: choose between 1 and 100")]
@@ -128,9 +131,45 @@ pub enum SettingsError {
     /// A momentum that would never end, or none at all.
     #[error("momentum {0}: choose a number from 0 to below 1")]
     Momentum(f64),
-    /// No iterations.
-    #[error("0 iterations train nothing: choose at least 1")]
-    Iterations,
+    /// No iterations, or too many.
+    #[error(transparent)]
+    Iterations(#[from] BadIterations),
+}
+
+/// How many gradients a training may ask for: 1 to 1000000.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Iterations(u32);
+
+/// A number of iterations that nobody trains.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0} iterations: choose between 1 and {MOST_ITERATIONS}")]
+pub struct BadIterations(String);
+
+impl TryFrom<u32> for Iterations {
+    type Error = BadIterations;
+
+    fn try_from(iterations: u32) -> Result<Self, BadIterations> {
+        match (1..=MOST_ITERATIONS).contains(&iterations) {
+            true => Ok(Self(iterations)),
+            false => Err(BadIterations(iterations.to_string())),
+        }
+    }
+}
+
+impl From<Iterations> for u32 {
+    fn from(Iterations(iterations): Iterations) -> Self {
+        iterations
+    }
+}
+
+impl FromStr for Iterations {
+    type Err = BadIterations;
+
+    fn from_str(text: &str) -> Result<Self, BadIterations> {
+        let number: u32 = text.parse().map_err(|_| BadIterations(text.to_owned()))?;
+        Self::try_from(number)
+    }
 }
 
 impl Settings {
@@ -141,6 +180,14 @@ impl Settings {
             c: Some(1.0),
             tolerance: 1e-6,
             max_iterations: 200,
+        }
+    }
+
+    /// The same with the usual number of gradients for so many encoded columns: the default of jobs.
+    pub fn for_columns(columns: usize) -> Self {
+        Self {
+            max_iterations: usual_iterations(columns),
+            ..Self::lbfgs()
         }
     }
 
@@ -194,10 +241,8 @@ impl Settings {
         if !(1..=MOST_BATCHES).contains(&batches) {
             return Err(SettingsError::Batches(batches));
         }
-        match self.max_iterations {
-            0 => Err(SettingsError::Iterations),
-            _ => Ok(()),
-        }
+        Iterations::try_from(self.max_iterations)?;
+        Ok(())
     }
 }
 

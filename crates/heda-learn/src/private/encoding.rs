@@ -6,8 +6,8 @@
 
 use super::moments::{are_sound, unstated};
 use super::{ONE, PAYLOAD_LENGTH, SCORE_LENGTH};
+use crate::clip_range::ClipRange;
 use crate::data::Dataset;
-use crate::reach::Reach;
 use crate::scaling::Centre;
 use crate::schema::{Column, Kind, LevelCoding, Schema};
 use std::collections::HashMap;
@@ -115,9 +115,9 @@ impl PrivateEncoding {
 
     /// Between which values columns count: what is trained on is cut off there, so the model that comes
     /// of it has to see other rows in the same way.
-    pub fn reach(&self) -> Reach {
+    pub fn reach(&self) -> ClipRange {
         let places = self.places.iter();
-        Reach::around(places.map(|place| (place.centre, place.limit / place.scale)))
+        ClipRange::around(places.map(|place| (place.centre, place.limit / place.scale)))
     }
 
     /// One row on the grid, not yet cut.

@@ -22,15 +22,21 @@
 //! `docs/privacy.md` names both.
 
 mod encoding;
+pub mod evaluation;
 mod moments;
 mod plan;
+#[cfg(test)]
+mod plan_tests;
 mod source;
 #[cfg(test)]
 mod tests;
 
 pub use encoding::{PrivateEncoding, PrivateRows, RowsError};
-pub use moments::{bought_centres, moment_sums, moments_sensitivity_squared, unstated};
-pub use plan::{Extent, PlanError, PrivatePlan, share_of};
+pub use moments::{
+    bought_centres, bought_persons, count_persons, moment_sums, moments_sensitivity_squared,
+    unstated,
+};
+pub use plan::{Extent, MOMENT_ANSWERS, PlanError, PrivatePlan, share_of};
 pub use source::{Noise, PrivateSource};
 
 /// The integer that stands for 1: values are on a grid of 2^−10.
@@ -41,5 +47,3 @@ pub const PAYLOAD_LENGTH: i32 = ONE;
 pub const SCORE_LENGTH: i32 = ONE + ONE / 2;
 /// By how much one row can move a sum of codes and payloads, squared, in whole numbers.
 pub const SENSITIVITY_SQUARED: u64 = 4 * (PAYLOAD_LENGTH as u64) * (PAYLOAD_LENGTH as u64);
-/// By how much one row can move counts of rows, squared: it leaves one count and enters another.
-pub const COUNTS_SENSITIVITY_SQUARED: u64 = 2;

@@ -17,7 +17,7 @@ use super::RowsError;
 use crate::data::Dataset;
 use crate::scaling::Centre;
 use crate::schema::Schema;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Steps of the grid.
 const STEPS: i64 = 1020;
@@ -104,13 +104,29 @@ fn add(sums: &mut [i64], numbers: impl Iterator<Item = i64>) {
     sums.iter_mut().zip(numbers).for_each(|(sum, n)| *sum += n);
 }
 
-/// Where the unstated columns lie, by everybody's sums with noise of this variance over so many rows.
-pub fn bought_centres(sums: &[i64], rows: usize, variance: f64) -> Vec<Centre> {
-    let unit = STEPS as f64 * rows.max(1) as f64;
+/// A provider's persons, or rows where it names no persons, as one more number beside the sums. Whoever
+/// is added or taken away moves it by less than the allowance of a column.
+pub fn count_persons(rows: usize, persons: Option<&[u32]>) -> i64 {
+    let count = match persons {
+        Some(persons) => persons.iter().collect::<HashSet<_>>().len(),
+        None => rows,
+    };
+    STEPS.saturating_mul(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+/// How many persons all providers have, by everybody's count with noise; at least one.
+pub fn bought_persons(count: f64) -> f64 {
+    (count / STEPS as f64).max(1.0)
+}
+
+/// Where the unstated columns lie, by everybody's sums with noise of this variance over so many rows or
+/// persons. Of several answers about the same rows the sums are the mean, and so is the noise.
+pub fn bought_centres(sums: &[f64], units: f64, variance: f64) -> Vec<Centre> {
+    let unit = STEPS as f64 * units.max(1.0);
     let noise = variance / (unit * unit);
     let weight = WEIGHT as f64;
-    let centre = |pair: &[i64]| {
-        let [mean, within] = [pair[0], pair[1]].map(|sum| sum as f64 / unit);
+    let centre = |pair: &[f64]| {
+        let [mean, within] = [pair[0], pair[1]].map(|sum| sum / unit);
         let mean = 0.5 + mean * SPREAD_OF_MEANS / (SPREAD_OF_MEANS + noise);
         let noise_within = noise / (weight * weight);
         let within = within / weight * SPREAD_WITHIN / (SPREAD_WITHIN + noise_within) + 1.0 / 6.0;
@@ -164,7 +180,8 @@ mod tests {
         let columns = unstated(&schema);
         assert_eq!(columns.len(), 9);
         let sums = moment_sums(&schema, &data, None).unwrap();
-        let centres = bought_centres(&sums, data.rows(), 0.0);
+        let sums: Vec<f64> = sums.into_iter().map(|sum| sum as f64).collect();
+        let centres = bought_centres(&sums, 699.0, 0.0);
         for (&column, centre) in columns.iter().zip(&centres) {
             let values = (0..data.rows()).map(|row| data.row(row)[column]);
             let (mut sum, mut squares) = (0.0, 0.0);
@@ -174,10 +191,33 @@ mod tests {
             assert!((centre.deviation - exact.deviation).abs() < 3e-3);
         }
         // Much noise leaves the even distribution, or a wider one.
-        for centre in bought_centres(&sums, data.rows(), 1e15) {
+        for centre in bought_centres(&sums, 699.0, 1e15) {
             assert!((centre.mean - 0.5).abs() < 0.05, "{centre:?}");
             assert!(centre.deviation >= 0.28, "{centre:?}");
         }
+    }
+
+    /// Shares of noise and of what is to be expected, by hand: unit 10,200, noise 1/48 of it squared.
+    #[test]
+    fn means_and_deviations_give_way_to_noise_as_the_document_says() {
+        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}");
+        let found = bought_centres(&[2550.0, -1836.0], 10.0, 10_200f64.powi(2) / 48.0);
+        // 1/2 + 1/4 of 4/5; the deviation by the formula of the module.
+        close(found[0].mean, 0.7);
+        close(found[0].deviation, 0.39937470389125757);
+        // A mean at the end keeps a little away from it.
+        let found = bought_centres(&[5100.0, -5100.0], 10.0, 10_200f64.powi(2) * 1e-6);
+        close(found[0].mean, 0.999);
+        close(found[0].deviation, 0.04524921828574651);
+        assert_eq!(bought_centres(&[1.0; 4], 10.0, 1.0).len(), 2);
+    }
+
+    #[test]
+    fn both_numbers_of_a_value_are_rounded() {
+        assert_eq!(pair(1.0 / 1020.0), [1 - 510, 3 - 510]);
+        assert_eq!(pair(0.5), [0, 765 - 510]);
+        assert_eq!((pair(-1.0), pair(2.0)), ([-510; 2], [510, -510]));
+        assert_eq!(moments_sensitivity_squared(3), 3 * 1024 * 1024);
     }
 
     /// One person's rows count once, however many they are.
@@ -189,6 +229,11 @@ mod tests {
         let once = data.select_rows(&[3, 7]);
         let sums = moment_sums(&schema, &same, Some(&[9, 9, 9, 1])).unwrap();
         assert_eq!(sums, moment_sums(&schema, &once, None).unwrap());
+        // So their sums are over as many persons as are counted, and not over as many rows.
+        assert_eq!(count_persons(4, Some(&[9, 9, 9, 1])), 2 * STEPS);
+        assert_eq!(count_persons(4, None), 4 * STEPS);
+        assert_eq!(bought_persons(2.0 * STEPS as f64), 2.0);
+        assert_eq!(bought_persons(-7.0), 1.0);
         let short = moment_sums(&schema, &same, Some(&[9, 9]));
         assert_eq!(short, Err(RowsError::Persons { rows: 4, named: 2 }));
     }

@@ -15,8 +15,9 @@
 //! opposite with the same label moves every model's gradient by R. So the models share the budget,
 //! each at 1/√models of μ, and their held-out counts likewise.
 
+use super::evaluation::{RIGHT_SENSITIVITY_SQUARED, RIGHT_SHARE, TABLE_SENSITIVITY_SQUARED};
 use super::moments::moments_sensitivity_squared;
-use super::{COUNTS_SENSITIVITY_SQUARED, SCORE_LENGTH, SENSITIVITY_SQUARED};
+use super::{SCORE_LENGTH, SENSITIVITY_SQUARED};
 use crate::loss::LossKind;
 use crate::optimise::{Method, Settings};
 use crate::resident::{Resolution, Weights};
@@ -39,6 +40,8 @@ const MOMENTUM: f64 = 0.7;
 const MOST_MOMENTUM: f64 = 0.93;
 /// The part of the budget that pays for means and deviations of columns, if they are bought.
 const MOMENTS: f64 = 0.05;
+/// Answers in which they come, each about all rows: if one is lost, the other has twice the noise.
+pub const MOMENT_ANSWERS: u32 = 2;
 /// The part of the points, from the end, whose mean is the result.
 const AVERAGED: f64 = 0.3;
 
@@ -50,7 +53,8 @@ pub struct PrivatePlan {
     extent: Extent,
     pace: Pace,
     variance: Variance,
-    counts: Variance,
+    right: Variance,
+    table: Variance,
     moments: Option<Variance>,
 }
 
@@ -63,7 +67,7 @@ pub struct Extent {
     pub width: usize,
     /// Models: one for two classes, otherwise one a class.
     pub models: NonZeroU32,
-    /// Columns whose mean and deviation are bought.
+    /// Columns whose mean and deviation are bought, the number of persons counted as one.
     pub moments: u32,
 }
 
@@ -78,12 +82,16 @@ struct Pace {
 impl Pace {
     /// The pace where a column's signal is `k` times the noise.
     fn new(k: f64) -> Self {
-        let time = TIME * k;
-        let pushed = (1.0 - MOMENTUM) * time;
+        let pushed = (1.0 - MOMENTUM) * TIME * k;
         let gradients = (GRADIENTS * pushed.sqrt()).ceil() as u32;
-        let gradients = gradients.clamp(FEWEST, MOST);
+        Self::of_gradients(k, gradients.clamp(FEWEST, MOST))
+    }
+
+    /// The pace of so many gradients.
+    fn of_gradients(k: f64, gradients: u32) -> Self {
+        let time = TIME * k;
         let steps = f64::from(gradients);
-        let rate = (pushed / steps).min(LONGEST_STEP);
+        let rate = ((1.0 - MOMENTUM) * time / steps).min(LONGEST_STEP);
         Self {
             gradients,
             rate,
@@ -132,10 +140,11 @@ impl PrivatePlan {
             0 => None,
             columns => {
                 let sensitivity = moments_sensitivity_squared(columns);
-                Some(enough(total.portion(MOMENTS).variance(sensitivity))?)
+                let half = total.portion(MOMENTS / f64::from(MOMENT_ANSWERS));
+                Some(enough(half.variance(sensitivity))?)
             }
         };
-        let spent = cost_of_moments(extent, moments);
+        let spent = cost_of_moment_answer(extent, moments).times(MOMENT_ANSWERS.into());
         let of_model = total.minus(spent).unwrap_or_default().split(extent.models);
         let signal = extent.rows as f64 * of_model.mu();
         let pace = Pace::new(signal / (extent.width as f64).sqrt());
@@ -147,11 +156,15 @@ impl PrivatePlan {
             extent,
             pace,
             variance,
-            counts: variance,
+            right: variance,
+            table: variance,
             moments,
         };
         let counts = plan.cost().split(extent.models);
-        plan.counts = enough(counts.variance(COUNTS_SENSITIVITY_SQUARED))?;
+        let right = counts.portion(RIGHT_SHARE);
+        plan.right = enough(right.variance(RIGHT_SENSITIVITY_SQUARED))?;
+        let table = counts.minus(plan.cost_of_right()).unwrap_or_default();
+        plan.table = enough(table.variance(TABLE_SENSITIVITY_SQUARED))?;
         Ok(plan)
     }
 
@@ -165,14 +178,19 @@ impl PrivatePlan {
         self.gradients().saturating_mul(self.extent.models.get())
     }
 
-    /// The noise that each sum for the moments must carry, if they are bought.
+    /// The noise that each sum for the moments must carry in each of its answers, if they are bought.
     pub fn moments_variance(&self) -> Option<Variance> {
         self.moments
     }
 
+    /// What one of the answers for the moments costs; nought if they are not bought.
+    pub fn cost_of_moment_answer(&self) -> Cost {
+        cost_of_moment_answer(self.extent, self.moments)
+    }
+
     /// What the moments cost; nought if they are not bought.
     pub fn cost_of_moments(&self) -> Cost {
-        cost_of_moments(self.extent, self.moments)
+        self.cost_of_moment_answer().times(MOMENT_ANSWERS.into())
     }
 
     /// The noise that each number of a gradient must carry, in whole numbers.
@@ -180,16 +198,31 @@ impl PrivatePlan {
         self.variance
     }
 
-    /// The noise that each count of held-out rows must carry. Counts are about other rows than the
-    /// gradients are, so those of all models may cost as much as the training, and the job no more for
-    /// it.
-    pub fn counts_variance(&self) -> Variance {
-        self.counts
+    /// The noise that the number of right predictions must carry, in units of held-out rows. Counts
+    /// are about other rows than the gradients are, so those of all models may cost as much as the
+    /// training, and the job no more for it.
+    pub fn right_variance(&self) -> Variance {
+        self.right
     }
 
-    /// What the counts of held-out rows cost for one model: for all never more than the training.
+    /// The noise that each count of the table must carry, in units of held-out rows.
+    pub fn table_variance(&self) -> Variance {
+        self.table
+    }
+
+    /// What the number of right predictions of one model costs.
+    pub fn cost_of_right(&self) -> Cost {
+        Cost::of(RIGHT_SENSITIVITY_SQUARED, self.right)
+    }
+
+    /// What the table of one model costs.
+    pub fn cost_of_table(&self) -> Cost {
+        Cost::of(TABLE_SENSITIVITY_SQUARED, self.table)
+    }
+
+    /// What both counts of held-out rows cost for one model: for all never more than the training.
     pub fn cost_of_counts(&self) -> Cost {
-        Cost::of(COUNTS_SENSITIVITY_SQUARED, self.counts)
+        self.cost_of_right().plus(self.cost_of_table())
     }
 
     /// What one gradient costs whoever has this much noise in it.
@@ -226,6 +259,29 @@ impl PrivatePlan {
         let limit = resolution.score_limit() as f64 * resolution.score_unit();
         let length = f64::from(SCORE_LENGTH) / f64::from(super::ONE);
         limit / length
+    }
+
+    /// The pace if there are so many rows or persons after all; the number of gradients stays.
+    fn pace_for(&self, units: f64) -> Pace {
+        let of_model = self.budget_of_model();
+        let k = units * of_model.mu() / (self.extent.width as f64).sqrt();
+        Pace::of_gradients(k, self.gradients())
+    }
+
+    /// What one model may cost.
+    fn budget_of_model(&self) -> Cost {
+        let total = Cost::for_guarantee(self.epsilon, self.delta);
+        let left = total.minus(self.cost_of_moments()).unwrap_or_default();
+        left.split(self.extent.models)
+    }
+
+    /// How the data user steps when it has bought the number of persons, and not counted rows.
+    pub fn settings_for(&self, units: f64) -> Settings {
+        let plan = Self {
+            pace: self.pace_for(units.max(1.0)),
+            ..self.clone()
+        };
+        plan.settings()
     }
 
     /// How the data user steps.
@@ -271,7 +327,7 @@ impl PrivatePlan {
     }
 }
 
-fn cost_of_moments(extent: Extent, variance: Option<Variance>) -> Cost {
+fn cost_of_moment_answer(extent: Extent, variance: Option<Variance>) -> Cost {
     let sensitivity = moments_sensitivity_squared(extent.moments);
     variance.map_or(Cost::ZERO, |variance| Cost::of(sensitivity, variance))
 }

@@ -4,30 +4,28 @@ use super::*;
 use crate::bundled::{Bundle, Coding};
 use crate::data::Dataset;
 use crate::loss::LossKind;
-use crate::optimise::{Method, Optimiser};
+use crate::optimise::Optimiser;
 use crate::resident::Position;
 use crate::resident::RowCoins;
 use crate::schema::Schema;
 use crate::split::Split;
 use chacha20::ChaCha8Rng;
 use heda_dp::epsilon::Epsilon;
-use heda_dp::gaussian::{Variance, sample};
-use heda_dp::gdp::{Cost, Delta};
+use heda_dp::gaussian::sample;
+use heda_dp::gdp::Delta;
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
-use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 
-fn epsilon(text: &str) -> Epsilon {
+pub(super) fn epsilon(text: &str) -> Epsilon {
     text.parse().unwrap()
 }
 
-fn delta() -> Delta {
+pub(super) fn delta() -> Delta {
     Delta::new(1e-5).unwrap()
 }
 
-fn schema() -> Schema {
-    let text = r#"
+pub(super) const SMALL: &str = r#"
         format = 1
         name = "small"
         [label]
@@ -53,7 +51,9 @@ fn schema() -> Schema {
         levels = ["x", "y", "z", "w"]
         coding = "onehot"
     "#;
-    Schema::parse(text, "small.toml").unwrap()
+
+fn schema() -> Schema {
+    Schema::parse(SMALL, "small.toml").unwrap()
 }
 
 fn dataset(values: Vec<f64>) -> Dataset {
@@ -228,100 +228,6 @@ fn rows_that_are_too_long_are_not_taken() {
         Err(RowsError::Width { .. })
     ));
     assert_eq!(rows.rows(), 1);
-}
-
-#[test]
-fn a_plan_never_costs_more_than_was_asked_for_and_hardly_less() {
-    for text in ["0.01", "0.1", "1", "2", "10"] {
-        for (rows, width) in [(50, 3), (559, 10), (26_000, 108), (1_000_000, 500)] {
-            let delta = Delta::default_for(rows);
-            let plan = PrivatePlan::new(rows, width, epsilon(text), delta).unwrap();
-            let allowed = Cost::for_guarantee(epsilon(text), delta);
-            assert!(plan.cost() <= allowed);
-            assert!(plan.cost().squared() > 0.999 * allowed.squared());
-            let spent = plan.cost().epsilon(delta).unwrap();
-            assert!(spent <= epsilon(text), "{spent}");
-            plan.settings().validate().unwrap();
-        }
-    }
-}
-
-/// Few rows go at the usual momentum; many meet the longest step and the most gradients, and momentum
-/// makes up for what those leave of the time.
-#[test]
-fn momentum_rises_where_the_longest_step_does_not_reach() {
-    let pace = |rows, width| {
-        let plan = PrivatePlan::new(rows, width, epsilon("1"), delta()).unwrap();
-        match plan.settings().method {
-            Method::Averaged { rate, momentum, .. } => (plan.gradients(), rate, momentum),
-            other => panic!("{other:?}"),
-        }
-    };
-    let (gradients, rate, momentum) = pace(560, 10);
-    assert_eq!(gradients, 18);
-    assert!((rate * 18.0 - 142.4).abs() < 0.1, "{rate}");
-    assert!((momentum - 0.7).abs() < 1e-12, "{momentum}");
-    let (gradients, rate, momentum) = pace(26_049, 108);
-    assert_eq!((gradients, rate), (60, 10.0));
-    // 600 of 10k = 6719.
-    assert!((momentum - 0.9107).abs() < 1e-4, "{momentum}");
-    let (gradients, rate, momentum) = pace(90_000, 3);
-    assert_eq!((gradients, rate, momentum), (60, 10.0, 0.93));
-    assert_eq!(pace(10, 500).0, 8);
-}
-
-/// Whatever is bought, all of it together keeps to what was asked for; more models and moments leave less
-/// for each gradient.
-#[test]
-fn models_and_moments_share_the_promise() {
-    let extent = |models: u32, moments| Extent {
-        rows: 2000,
-        width: 20,
-        models: NonZeroU32::new(models).unwrap(),
-        moments,
-    };
-    let allowed = Cost::for_guarantee(epsilon("1"), delta());
-    let plain = PrivatePlan::of(extent(1, 0), epsilon("1"), delta()).unwrap();
-    for (models, moments) in [(1, 7), (3, 0), (4, 19), (200, 1)] {
-        let plan = PrivatePlan::of(extent(models, moments), epsilon("1"), delta()).unwrap();
-        assert!(plan.cost() <= allowed && plan.cost().squared() > 0.99 * allowed.squared());
-        let counts = plan.cost_of_counts().times(u64::from(models));
-        assert!(counts <= plan.cost());
-        assert_eq!(plan.all_gradients(), models * plan.gradients());
-        let part = plan.cost_of_moments().squared() / allowed.squared();
-        let expected = if moments == 0 { 0.0 } else { 0.05 };
-        assert!((part - expected).abs() < 1e-3, "{part}");
-        let total =
-            |plan: &PrivatePlan| plan.cost_of_gradient().squared() * f64::from(plan.gradients());
-        assert!(total(&plan) < total(&plain));
-    }
-}
-
-#[test]
-fn plans_that_make_no_sense_are_refused() {
-    let plan = |rows, width, delta: f64| {
-        PrivatePlan::new(rows, width, epsilon("1"), Delta::new(delta).unwrap())
-    };
-    assert_eq!(plan(0, 5, 1e-5), Err(PlanError::Empty));
-    assert_eq!(plan(5, 0, 1e-5), Err(PlanError::Empty));
-    assert!(matches!(plan(1_000, 5, 0.01), Err(PlanError::Delta(_))));
-    let tiny = Delta::new(1e-300).unwrap();
-    let silent = PrivatePlan::new(100, 5, epsilon("0.000000001"), tiny);
-    assert!(matches!(silent, Err(PlanError::TooSmall(_))));
-}
-
-#[test]
-fn the_shares_that_a_provider_counts_on_reach_the_noise() {
-    let whole = Variance::new(1_000_003).unwrap();
-    for providers in [1u32, 2, 3, 7] {
-        for trusted in 0..providers {
-            let share = share_of(whole, NonZeroU32::new(providers).unwrap(), trusted);
-            assert!(share.get() * u64::from(trusted + 1) >= whole.get());
-            assert!(share.get() * u64::from(trusted) < whole.get());
-        }
-    }
-    let alone = share_of(whole, NonZeroU32::new(2).unwrap(), 9);
-    assert_eq!(alone.get(), 500_002);
 }
 
 #[test]

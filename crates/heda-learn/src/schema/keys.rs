@@ -6,166 +6,166 @@ use crate::reference::{FileKeys, Key, Need, Value};
 pub const SCHEMA_KEYS: FileKeys = FileKeys {
     file: "schema.toml",
     about: "What the columns of a table mean: public, and the same for all parties. [The schema file](schema.md) explains it.",
-    keys: &[
-        Key {
+    parts: &[&[
+        Some(Key {
             section: "",
             name: "format",
             value: Value::Whole,
             need: Need::Required,
             example: "1",
-            meaning: "Version of this format: 1",
-        },
-        Key {
+            text: "Version of this format: 1",
+        }),
+        Some(Key {
             section: "",
             name: "name",
             value: Value::Text,
             need: Need::Required,
             example: "\"ward\"",
-            meaning: "Name of the schema",
-        },
-        Key {
+            text: "Name of the schema",
+        }),
+        Some(Key {
             section: "",
             name: "missing_markers",
             value: Value::Texts,
             need: Need::Default("[\"\"]"),
             example: "[\"\", \"?\", \"NA\"]",
-            meaning: "Cells that mean \"no value\"",
-        },
-        Key {
+            text: "Cells that mean \"no value\"",
+        }),
+        Some(Key {
             section: "",
             name: "ignore",
             value: Value::Texts,
             need: Need::Default("[]"),
             example: "[\"patient\"]",
-            meaning: "Columns of a file to pass over; they need not be there",
-        },
-        Key {
+            text: "Columns of a file to pass over; they need not be there",
+        }),
+        Some(Key {
             section: "label",
             name: "column",
             value: Value::Text,
             need: Need::Required,
             example: "\"outcome\"",
-            meaning: "Name of the column to be learned",
-        },
-        Key {
+            text: "Name of the column to be learned",
+        }),
+        Some(Key {
             section: "label",
             name: "kind",
             value: Value::OneOf(&["classes", "numeric"]),
             need: Need::Default("\"classes\""),
             example: "\"numeric\"",
-            meaning: "Whether a class is learned, or a number",
-        },
-        Key {
+            text: "Whether a class is learned, or a number",
+        }),
+        Some(Key {
             section: "label",
             name: "classes",
             value: Value::Texts,
             need: Need::Optional,
             example: "[\"well\", \"ill\"]",
-            meaning: "Required for classes: all values that it may have",
-        },
-        Key {
+            text: "Required for classes: all values that it may have",
+        }),
+        Some(Key {
             section: "label",
             name: "bounds",
             value: Value::Bounds,
             need: Need::Optional,
             example: "[0, 400]",
-            meaning: "Required for a number: between which public bounds it lies",
-        },
-        Key {
+            text: "Required for a number: between which public bounds it lies",
+        }),
+        Some(Key {
             section: "label",
             name: "outside",
             value: Value::OneOf(&["refuse", "clip"]),
             need: Need::Optional,
             example: "\"clip\"",
-            meaning: "A number outside the bounds: refuse the table, which is the default, or move it to the bound and count it",
-        },
-        Key {
+            text: "A number outside the bounds: refuse the table, which is the default, or move it to the bound and count it",
+        }),
+        Some(Key {
             section: "label",
             name: "typical",
             value: Value::Table,
             need: Need::Optional,
             example: "{ mean = 150, deviation = 80 }",
-            meaning: "Publicly known mean and deviation of a number; with those of all columns, nothing is asked of rows",
-        },
-        Key {
+            text: "Publicly known mean and deviation of a number; with those of all columns, nothing is asked of rows",
+        }),
+        Some(Key {
             section: "label",
             name: "positive",
             value: Value::TextOrTexts,
             need: Need::Optional,
             example: "\"ill\"",
-            meaning: "The values of the positive class; all others together are the negative one. Required for two classes; without it there are as many classes as values",
-        },
-        Key {
+            text: "The values of the positive class; all others together are the negative one. Required for two classes; without it there are as many classes as values",
+        }),
+        Some(Key {
             section: "label",
             name: "missing",
             value: Value::OneOf(&["refuse", "drop"]),
             need: Need::Default("\"refuse\""),
             example: "\"drop\"",
-            meaning: "A row without a label: refuse the table, or drop the row",
-        },
-        Key {
+            text: "A row without a label: refuse the table, or drop the row",
+        }),
+        Some(Key {
             section: "column[]",
             name: "name",
             value: Value::Text,
             need: Need::Required,
             example: "\"age\"",
-            meaning: "Name of the column",
-        },
-        Key {
+            text: "Name of the column",
+        }),
+        Some(Key {
             section: "column[]",
             name: "kind",
             value: Value::OneOf(&["numeric", "date", "ordinal", "categorical"]),
             need: Need::Required,
             example: "\"numeric\"",
-            meaning: "What its values are; `ordinal` has levels in a meaningful order",
-        },
-        Key {
+            text: "What its values are; `ordinal` has levels in a meaningful order",
+        }),
+        Some(Key {
             section: "column[]",
             name: "bounds",
             value: Value::Bounds,
             need: Need::Optional,
             example: "[0, 120]",
-            meaning: "Required for numbers and dates: what becomes 0 and 1",
-        },
-        Key {
+            text: "Required for numbers and dates: what becomes 0 and 1",
+        }),
+        Some(Key {
             section: "column[]",
             name: "outside",
             value: Value::OneOf(&["refuse", "clip"]),
             need: Need::Optional,
             example: "\"clip\"",
-            meaning: "A number outside the bounds: refuse the table, which is the default, or move it to the bound and count it",
-        },
-        Key {
+            text: "A number outside the bounds: refuse the table, which is the default, or move it to the bound and count it",
+        }),
+        Some(Key {
             section: "column[]",
             name: "typical",
             value: Value::Table,
             need: Need::Optional,
             example: "{ mean = 50, deviation = 20 }",
-            meaning: "Publicly known mean and deviation, in the units of the bounds; what is stated is not asked of rows",
-        },
-        Key {
+            text: "Publicly known mean and deviation, in the units of the bounds; what is stated is not asked of rows",
+        }),
+        Some(Key {
             section: "column[]",
             name: "levels",
             value: Value::Texts,
             need: Need::Optional,
             example: "[\"none\", \"mild\", \"strong\"]",
-            meaning: "Required for levels: all of them",
-        },
-        Key {
+            text: "Required for levels: all of them",
+        }),
+        Some(Key {
             section: "column[]",
             name: "coding",
             value: Value::OneOf(&["ordinal", "onehot"]),
             need: Need::Optional,
             example: "\"onehot\"",
-            meaning: "One column with the position of the level, or one column a level; as the kind says if not given",
-        },
-        Key {
+            text: "One column with the position of the level, or one column a level; as the kind says if not given",
+        }),
+        Some(Key {
             section: "column[]",
             name: "missing",
             value: Value::WordOrTable(&["refuse", "drop"]),
             need: Need::Default("\"refuse\""),
             example: "{ value = 50 }",
-            meaning: "A missing value: refuse the table, drop the row, a level of its own (`{ level = \"unknown\" }`), or another value for it",
-        },
-    ],
+            text: "A missing value: refuse the table, drop the row, a level of its own (`{ level = \"unknown\" }`), or another value for it",
+        }),
+    ]],
 };

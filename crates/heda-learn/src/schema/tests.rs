@@ -359,7 +359,7 @@ fn every_key_of_a_schema_is_in_the_reference() {
         let error = toml::from_str::<raw::RawSchema>(&text).unwrap_err();
         let mut known: Vec<&str> = error.message().split('`').skip(3).step_by(2).collect();
         known.retain(|name| !section.is_empty() || !["label", "column"].contains(name));
-        let keys = SCHEMA_KEYS.keys.iter().filter(|key| key.section == section);
+        let keys = SCHEMA_KEYS.keys().filter(|key| key.section == section);
         let listed: Vec<&str> = keys.map(|key| key.name).collect();
         known.sort_unstable();
         let mut sorted = listed.clone();

@@ -50,7 +50,7 @@ impl Scorer for Forest {
         let columns = binned_columns(rows);
         let credit: Vec<Vec<f64>> = (0..self.trees)
             .into_par_iter()
-            .map(|tree| Tree::new(self, rows, &columns, tree as u64).grow())
+            .map(|tree| DecisionTree::new(self, rows, &columns, tree as u64).grow())
             .collect();
         let mut scores = vec![0.0; rows.attributes().len()];
         for tree in &credit {
@@ -72,18 +72,18 @@ fn normalised(mut shares: Vec<f64>) -> Vec<f64> {
 }
 
 /// One column that varies, cut into bins.
-struct Column {
+struct ForestColumn {
     feature: usize,
     bins: Vec<u8>,
     count: usize,
 }
 
-fn binned_columns(rows: &Scorable) -> Vec<Column> {
+fn binned_columns(rows: &Scorable) -> Vec<ForestColumn> {
     let columns_of = |(feature, attribute): (usize, &Attribute)| match attribute {
         Attribute::Constant => vec![],
         Attribute::Values { values, .. } => vec![binned(feature, values)],
         Attribute::Levels { codes, count } => (0..*count as u32 - 1)
-            .map(|level| Column {
+            .map(|level| ForestColumn {
                 feature,
                 bins: codes.iter().map(|code| u8::from(*code == level)).collect(),
                 count: 2,
@@ -95,7 +95,7 @@ fn binned_columns(rows: &Scorable) -> Vec<Column> {
 }
 
 /// Every different value a bin if they fit, groups of about equal size otherwise.
-fn binned(feature: usize, values: &[f64]) -> Column {
+fn binned(feature: usize, values: &[f64]) -> ForestColumn {
     let ranked = rank(values);
     let mut steps = ranked.ranks.clone();
     steps.sort_unstable_by(f64::total_cmp);
@@ -107,7 +107,7 @@ fn binned(feature: usize, values: &[f64]) -> Column {
             ((rank - 0.5) / values.len() as f64 * BINS as f64) as u8
         }
     };
-    Column {
+    ForestColumn {
         feature,
         bins: ranked.ranks.iter().map(bin).collect(),
         count: ranked.distinct.min(BINS),
@@ -115,9 +115,9 @@ fn binned(feature: usize, values: &[f64]) -> Column {
 }
 
 /// One tree while it grows. Only its credit is kept, not its shape.
-struct Tree<'a> {
+struct DecisionTree<'a> {
     forest: &'a Forest,
-    columns: &'a [Column],
+    columns: &'a [ForestColumn],
     labels: &'a [u32],
     classes: usize,
     rng: ChaCha8Rng,
@@ -129,21 +129,21 @@ struct Tree<'a> {
     credit: Vec<f64>,
 }
 
-struct Node {
+struct TreeNode {
     start: usize,
     end: usize,
     depth: usize,
 }
 
 /// Rows whose bin in `column` is at most `bin` go left.
-struct Split {
+struct TreeSplit {
     column: usize,
     bin: u8,
     gain: f64,
 }
 
-impl<'a> Tree<'a> {
-    fn new(forest: &'a Forest, rows: &'a Scorable, columns: &'a [Column], tree: u64) -> Self {
+impl<'a> DecisionTree<'a> {
+    fn new(forest: &'a Forest, rows: &'a Scorable, columns: &'a [ForestColumn], tree: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(forest.seed);
         rng.set_stream(tree);
         let size = rows.rows();
@@ -164,7 +164,7 @@ impl<'a> Tree<'a> {
 
     /// Grows to the limits; the credit of each column, summing to 1.
     fn grow(mut self) -> Vec<f64> {
-        let mut open = vec![Node {
+        let mut open = vec![TreeNode {
             start: 0,
             end: self.sample.len(),
             depth: 0,
@@ -177,7 +177,7 @@ impl<'a> Tree<'a> {
                 self.credit[split.column] += split.gain;
                 let middle = self.divide(&node, &split);
                 let depth = node.depth + 1;
-                let half = |start, end| Node { start, end, depth };
+                let half = |start, end| TreeNode { start, end, depth };
                 open.extend([half(node.start, middle), half(middle, node.end)]);
             }
         }
@@ -185,13 +185,13 @@ impl<'a> Tree<'a> {
     }
 
     /// The best split of √columns random columns; of more if those offer none.
-    fn best_split(&mut self, node: &Node) -> Option<Split> {
+    fn best_split(&mut self, node: &TreeNode) -> Option<TreeSplit> {
         let parent = self.class_counts(node);
         if parent.iter().filter(|&&count| count > 0).count() < 2 {
             return None;
         }
         let wanted = (self.columns.len() as f64).sqrt() as usize;
-        let mut best: Option<Split> = None;
+        let mut best: Option<TreeSplit> = None;
         for looked_at in 0..self.columns.len() {
             if looked_at >= wanted && best.is_some() {
                 break;
@@ -206,7 +206,7 @@ impl<'a> Tree<'a> {
         best
     }
 
-    fn class_counts(&self, node: &Node) -> Vec<u32> {
+    fn class_counts(&self, node: &TreeNode) -> Vec<u32> {
         let mut counts = vec![0; self.classes];
         for &row in &self.sample[node.start..node.end] {
             counts[self.labels[row as usize] as usize] += 1;
@@ -216,14 +216,14 @@ impl<'a> Tree<'a> {
 
     /// The best split of one column: Σ counts²/size over both sides, less the parent's, is the
     /// decrease of Gini impurity times rows.
-    fn split_of(&mut self, column: usize, node: &Node, parent: &[u32]) -> Option<Split> {
+    fn split_of(&mut self, column: usize, node: &TreeNode, parent: &[u32]) -> Option<TreeSplit> {
         self.count_bins(column, node);
         let size = (node.end - node.start) as u32;
         let purity_before = purity(parent, size);
         let mut left = vec![0; self.classes];
         let mut right = parent.to_vec();
         let mut left_size = 0;
-        let mut best: Option<Split> = None;
+        let mut best: Option<TreeSplit> = None;
         for bin in 0..self.columns[column].count - 1 {
             let counts = &self.histogram[bin * self.classes..][..self.classes];
             let moved: u32 = counts.iter().sum();
@@ -247,13 +247,13 @@ impl<'a> Tree<'a> {
             let floor = best.as_ref().map_or(1e-9 * f64::from(size), |b| b.gain);
             if gain > floor {
                 let bin = bin as u8;
-                best = Some(Split { column, bin, gain });
+                best = Some(TreeSplit { column, bin, gain });
             }
         }
         best
     }
 
-    fn count_bins(&mut self, column: usize, node: &Node) {
+    fn count_bins(&mut self, column: usize, node: &TreeNode) {
         let column = &self.columns[column];
         self.histogram[..column.count * self.classes].fill(0);
         for &row in &self.sample[node.start..node.end] {
@@ -264,7 +264,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Moves the rows of a node to their sides; where the right side begins.
-    fn divide(&mut self, node: &Node, split: &Split) -> usize {
+    fn divide(&mut self, node: &TreeNode, split: &TreeSplit) -> usize {
         let bins = &self.columns[split.column].bins;
         let rows = &mut self.sample[node.start..node.end];
         let mut left = 0;

@@ -2,7 +2,7 @@
 //! memory.
 
 use super::error::{Place, ReadError, ReadFault};
-use super::format::{CsvFormat, Found};
+use super::format::{CsvFormat, FoundFormat};
 use super::source::{Cell, RowSource, Visit};
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 pub(crate) struct CsvSource<R> {
     reader: Reader<Rationed<Chain<Cursor<Vec<u8>>, R>>>,
     ration: Ration,
-    format: Found,
+    format: FoundFormat,
     file: String,
     header: Vec<String>,
 }

@@ -27,6 +27,8 @@ pub struct ReadError {
     file: String,
     place: Option<Place>,
     column: Option<String>,
+    /// The columns that the file has, the nearest name first, where one is missing.
+    instead: Option<Box<str>>,
     // Boxed: errors travel through every function that reads.
     fault: Box<ReadFault>,
 }
@@ -169,6 +171,7 @@ impl ReadError {
             file: file.to_owned(),
             place: None,
             column: None,
+            instead: None,
             fault: Box::new(fault),
         }
     }
@@ -183,12 +186,18 @@ impl ReadError {
         self
     }
 
+    pub(crate) fn instead(mut self, columns: String) -> Self {
+        self.instead = Some(columns.into());
+        self
+    }
+
     /// What is wrong.
     pub fn fault(&self) -> &ReadFault {
         &self.fault
     }
 
-    /// File, place, column and kind of fault, without the value that is at fault: for logs.
+    /// File, place, column and kind of fault, without the value that is at fault and without the names of
+    /// other columns: for logs.
     pub fn without_value(&self) -> String {
         let kind = match &*self.fault {
             ReadFault::NotANumber(_) | ReadFault::NotFinite(_) => "the value is not a number",
@@ -196,7 +205,7 @@ impl ReadError {
             ReadFault::OutsideBounds { .. } => "the value is outside the bounds",
             ReadFault::UnknownLevel(_) => "the value is none of the levels",
             ReadFault::UnknownClass(_) => "the value is none of the classes",
-            _ => return self.to_string(),
+            fault => return format!("{}{fault}", self.whereabouts()),
         };
         format!(
             "{}{kind}; `heda provider check` shows it",
@@ -227,7 +236,11 @@ impl ReadError {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.whereabouts(), self.fault)
+        write!(f, "{}{}", self.whereabouts(), self.fault)?;
+        match &self.instead {
+            Some(columns) => write!(f, "; the file has {columns}"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -6,25 +6,31 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// How a CSV file is written. What is not stated is found from the first lines.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CsvFormat {
-    /// What stands between cells: `,`, `;`, `tab`, `|`, or any other character of one byte.
-    pub separator: Option<Mark>,
-    /// What stands around cells that have separators in them: `"` or `'`.
-    pub quote: Option<Mark>,
-    /// `utf-8` or `latin-1`. Only UTF-8 can be told from other encodings, so the other is stated.
-    pub encoding: Encoding,
+crate::described! {
+    /// How a CSV file is written. What is not stated is found from the first lines.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct CsvFormat in "csv" {
+        /// What stands between cells of a CSV file: `,`, `;`, `tab`, …; found from the header if
+        /// not given.
+        #[key(Text, Optional, "\";\"")]
+        pub separator: Option<SeparatorMark>,
+        /// What stands around cells that hold a separator; found from the first lines if not given.
+        #[key(Text, Optional, "\"'\"")]
+        pub quote: Option<SeparatorMark>,
+        /// How characters are bytes.
+        #[key(OneOf(&["utf-8", "latin-1"]), Default("\"utf-8\""), "\"latin-1\"")]
+        pub encoding: TextEncoding,
+    }
 }
 
 /// One character of one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark(u8);
+pub struct SeparatorMark(u8);
 
 /// How characters are bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Encoding {
+pub enum TextEncoding {
     /// The usual one.
     #[default]
     #[serde(rename = "utf-8")]
@@ -46,7 +52,7 @@ pub enum NoSuchFormat {
     Encoding(String),
 }
 
-impl FromStr for Mark {
+impl FromStr for SeparatorMark {
     type Err = NoSuchFormat;
 
     fn from_str(text: &str) -> Result<Self, NoSuchFormat> {
@@ -60,7 +66,7 @@ impl FromStr for Mark {
     }
 }
 
-impl fmt::Display for Mark {
+impl fmt::Display for SeparatorMark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             b'\t' => f.write_str("tab"),
@@ -69,20 +75,20 @@ impl fmt::Display for Mark {
     }
 }
 
-impl Serialize for Mark {
+impl Serialize for SeparatorMark {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Mark {
+impl<'de> Deserialize<'de> for SeparatorMark {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         text.parse().map_err(serde::de::Error::custom)
     }
 }
 
-impl FromStr for Encoding {
+impl FromStr for TextEncoding {
     type Err = NoSuchFormat;
 
     fn from_str(text: &str) -> Result<Self, NoSuchFormat> {
@@ -96,10 +102,10 @@ impl FromStr for Encoding {
 
 /// What the parser needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundFormat {
     pub(super) separator: u8,
     pub(super) quote: u8,
-    pub(super) encoding: Encoding,
+    pub(super) encoding: TextEncoding,
 }
 
 /// Separators that are looked for; where two are as frequent the first wins.
@@ -110,7 +116,7 @@ const LOOKED_AT: usize = 50;
 
 impl CsvFormat {
     /// Completes what is stated from the beginning of the file, without its byte order mark.
-    pub(super) fn complete(self, head: &[u8], file: &str) -> Result<Found, ReadError> {
+    pub(super) fn complete(self, head: &[u8], file: &str) -> Result<FoundFormat, ReadError> {
         let other = |fault| ReadError::new(file, fault);
         if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
             return Err(other(ReadFault::OtherEncoding("UTF-16")));
@@ -124,7 +130,7 @@ impl CsvFormat {
         }
         let separator = self.separator.map_or_else(|| separator(head), |m| m.0);
         let quote = self.quote.map_or_else(|| quote(head, separator), |m| m.0);
-        Ok(Found {
+        Ok(FoundFormat {
             separator,
             quote,
             encoding: self.encoding,
@@ -172,14 +178,14 @@ fn quote(head: &[u8], separator: u8) -> u8 {
     }
 }
 
-impl Found {
+impl FoundFormat {
     /// A cell as text, without white space around it; `None` if it is not in the encoding.
     /// Where `;` separates, the comma is for decimals.
     pub(super) fn text<'f>(&self, cell: &'f [u8]) -> Option<Cow<'f, str>> {
         let text = match (self.encoding, std::str::from_utf8(cell)) {
-            (Encoding::Utf8, text) => Cow::Borrowed(text.ok()?.trim()),
-            (Encoding::Latin1, Ok(text)) if text.is_ascii() => Cow::Borrowed(text.trim()),
-            (Encoding::Latin1, _) => Cow::Owned(latin1(cell).trim().to_owned()),
+            (TextEncoding::Utf8, text) => Cow::Borrowed(text.ok()?.trim()),
+            (TextEncoding::Latin1, Ok(text)) if text.is_ascii() => Cow::Borrowed(text.trim()),
+            (TextEncoding::Latin1, _) => Cow::Owned(latin1(cell).trim().to_owned()),
         };
         match self.separator == b';' && is_decimal(&text) {
             true => Some(Cow::Owned(text.replace(',', "."))),
@@ -236,13 +242,13 @@ mod tests {
         let format = CsvFormat {
             separator: Some("|".parse().unwrap()),
             quote: Some("'".parse().unwrap()),
-            encoding: Encoding::Latin1,
+            encoding: TextEncoding::Latin1,
         };
         let found = format.complete(b"a,b\n", "x").unwrap();
         assert_eq!((found.separator, found.quote), (b'|', b'\''));
         assert_eq!(found.text(b" \xfcber \x80 ").unwrap(), "über €");
-        assert!("ab".parse::<Mark>().is_err() && "x".parse::<Mark>().is_err());
-        assert!("koi8".parse::<Encoding>().is_err());
+        assert!("ab".parse::<SeparatorMark>().is_err() && "x".parse::<SeparatorMark>().is_err());
+        assert!("koi8".parse::<TextEncoding>().is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What CSV and Parquet files have in common: a header, and rows of cells one after the other.
 
 use super::error::{Place, ReadError, ReadFault};
+use crate::spelling::nearest_first;
 use std::collections::HashMap;
 
 /// One value as the file has it.
@@ -45,9 +46,14 @@ pub(crate) trait RowSource {
     fn visit(self, wanted: &[usize], visit: &mut Visit<'_>) -> Result<(), ReadError>;
 }
 
-/// A fault of the header.
+/// A fault of the header. A column that is missing may be misspelt: then it says which there are.
 pub(crate) fn header_error(source: &impl RowSource, column: &str, fault: ReadFault) -> ReadError {
-    let error = ReadError::new(source.file(), fault).column(column);
+    let missing = matches!(fault, ReadFault::MissingColumn | ReadFault::NoPersonColumn);
+    let mut error = ReadError::new(source.file(), fault).column(column);
+    if missing && !source.header().is_empty() {
+        let names = source.header().iter().map(String::as_str);
+        error = error.instead(nearest_first(column, names));
+    }
     match source.header_place() {
         Some(place) => error.at(place),
         None => error,

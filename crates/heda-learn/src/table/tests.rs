@@ -428,7 +428,7 @@ fn latin_1_is_read_when_it_is_stated_and_hinted_at_when_not() {
         .unwrap_err();
     assert!(error.to_string().contains("--encoding latin-1"), "{error}");
     let format = CsvFormat {
-        encoding: Encoding::Latin1,
+        encoding: TextEncoding::Latin1,
         ..CsvFormat::default()
     };
     let reader = TableReader::new(&schema);

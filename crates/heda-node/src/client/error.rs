@@ -5,7 +5,7 @@ use crate::identity::trust::{TlsSetupError, TrustError};
 use crate::wire::frame::FrameError;
 use crate::wire::greeting::GreetingError;
 use heda_blocks::stop::Stop;
-use heda_train::proposal::PROTOCOL_VERSION;
+use heda_job::proposal::PROTOCOL_VERSION;
 use std::time::Duration;
 
 /// Why there is no session. Every case names the provider.
@@ -155,15 +155,12 @@ pub enum NoGreeting {
     #[error(transparent)]
     Frame(#[from] FrameError),
     /// The provider knows no protocol of this name.
-    #[error(
-        "it speaks protocol version 1 (heda 0.1) or none of ours, this program speaks version \
-         {PROTOCOL_VERSION}; the provider must update"
-    )]
+    #[error("it does not speak the protocol of Heda; the address belongs to another program")]
     OtherProtocol,
-    /// The keys of the connection would not outlast Diffie–Hellman.
+    /// The provider has no key exchange in common with us.
     #[error(
-        "it agreed to X25519 without ML-KEM only, so a recorded conversation would not stay closed; \
-         the provider must update"
+        "it does not know the key exchange X25519MLKEM768, which this program (protocol version \
+         {PROTOCOL_VERSION}) requires; the provider must update"
     )]
     KeyExchange,
     /// The provider says so.

@@ -1,6 +1,7 @@
 //! The data user's side of a session: connect, prove, greet; again after a while if it fails.
 
 mod error;
+pub mod reached;
 pub mod state;
 pub mod training;
 
@@ -8,7 +9,6 @@ pub use error::{BadCertificate, ConnectError, NoAnswer, NoGreeting, NoSetup};
 
 use crate::identity::Identity;
 use crate::identity::fingerprint::ed25519_key;
-use crate::identity::key_exchange::is_hybrid;
 use crate::identity::trust::{Trust, TrustedPeer, client_tls};
 use crate::system::clock::Clock;
 use crate::wire::carrier::{ReadError, read_frame, write_frame};
@@ -150,9 +150,6 @@ impl Attempt<'_> {
 
     async fn open(&self) -> Result<Session, ConnectError> {
         let mut stream = self.secured().await?;
-        if !is_hybrid(stream.get_ref().1) {
-            return Err(self.greeting(NoGreeting::KeyExchange));
-        }
         let chain = stream.get_ref().1.peer_certificates();
         let identity = chain.and_then(|chain| ed25519_key(chain.first()?));
         let identity = identity.ok_or_else(|| self.setup(NoSetup::OtherKey))?;
@@ -224,6 +221,9 @@ impl Attempt<'_> {
             },
             Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
                 self.greeting(NoGreeting::OtherProtocol)
+            }
+            Some(rustls::Error::AlertReceived(AlertDescription::HandshakeFailure)) => {
+                self.greeting(NoGreeting::KeyExchange)
             }
             Some(rustls::Error::AlertReceived(alert)) if is_about_certificates(*alert) => {
                 ConnectError::NotAllowed {

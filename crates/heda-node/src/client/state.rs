@@ -5,9 +5,9 @@
 //! again without being paid for twice.
 
 use crate::system::files::{self, FolderLock};
-use heda_train::house::LedgerHead;
-use heda_train::job::Checkpoint;
-use heda_train::proposal::JobId;
+use heda_job::guard::LedgerHead;
+use heda_job::job::Checkpoint;
+use heda_job::proposal::JobId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@
 //! provider is connected anew and the job goes on from the last checkpoint. With a given seed the
 //! result is the same as without the loss.
 
+use crate::client::reached::Reached;
 use crate::client::state::{StateError, StateFile};
 use crate::client::{ConnectError, Connector, RemoteProvider};
 use crate::config::OnLoss;
@@ -12,10 +13,9 @@ use crate::system::stop::{StopSignal, StopSwitch, stop_on_signals};
 use heda_blocks::channel::{Channel, ChannelError, WireError};
 use heda_blocks::stop::Stop;
 use heda_crypto::random::Randomness;
-use heda_train::error::{JobError, PeerProblem};
-use heda_train::house::LedgerHead;
-use heda_train::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome};
-use heda_train::proposal::Ranking;
+use heda_job::error::{JobError, PeerProblem};
+use heda_job::guard::LedgerHead;
+use heda_job::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,6 +42,15 @@ pub enum Notice {
     Seeded(String),
     /// A phase begins.
     Phase(&'static str),
+    /// Each provider of a private job counts on so many others' noise; the job had asked for so many.
+    CountsOn {
+        /// What was agreed on.
+        agreed: u32,
+        /// What was asked for.
+        asked: u32,
+    },
+    /// An answer of a private job was given and did not arrive: the job goes on without it.
+    LostAnswer,
     /// How many features are encrypted was chosen, for this reason.
     Split(String),
     /// An iteration is done.
@@ -111,8 +120,8 @@ pub enum NetworkJobError {
         cause: String,
     },
     /// Stopped by wish.
-    #[error("stopped after a finished iteration or evaluation; resume to go on")]
-    Stopped,
+    #[error("stopped {}; resume to go on", .0)]
+    Stopped(Reached),
     /// The checkpoint could not be kept.
     #[error(transparent)]
     State(#[from] StateError),
@@ -185,7 +194,7 @@ impl NetworkJob {
                 cause: loss.cause.clone(),
             });
             if stop.is_set() {
-                return Err(NetworkJobError::Stopped);
+                return Err(stopped(state));
             }
             // Progress since the last loss starts the wait anew.
             if progress(state) != before {
@@ -228,7 +237,7 @@ impl NetworkJob {
         let Some(place) = labels.into_iter().position(|label| label == name) else {
             return Ok(());
         };
-        if let Ranking::Chosen { chooser, .. } = &mut self.spec.ranking {
+        if let Some(chooser) = &mut self.spec.chooser {
             match place.cmp(chooser) {
                 Ordering::Less => *chooser -= 1,
                 Ordering::Greater => {}
@@ -253,7 +262,8 @@ impl NetworkJob {
         let names = order.into_iter().flatten();
         let names = names.filter_map(|feature| columns.get(*feature));
         let features = names.map(|column| column.name().to_owned()).collect();
-        self.spec.ranking = Ranking::Given { features };
+        self.spec.order = Some(features);
+        self.spec.chooser = None;
     }
 
     /// One try with everyone: a result, a loss that may pass, or an error for good.
@@ -266,7 +276,9 @@ impl NetworkJob {
     ) -> Result<Result<Outcome, Loss>, NetworkJobError> {
         let links = match runtime.block_on(self.connect(stop.clone())) {
             Ok(Some(links)) => links,
-            Ok(None) => return Err(NetworkJobError::Stopped),
+            Ok(None) => {
+                return Err(stopped(state));
+            }
             Err(error) if error.is_passing() => {
                 return Ok(Err(Loss {
                     provider: error.provider().to_owned(),
@@ -291,7 +303,7 @@ impl NetworkJob {
         }
         match done {
             Ok(outcome) => Ok(Ok(outcome)),
-            Err(JobError::Interrupted) => Err(NetworkJobError::Stopped),
+            Err(JobError::Interrupted) => Err(stopped(state)),
             Err(JobError::Provider { name, problem }) => judge(name, problem).map(Err),
             Err(error) => Err(NetworkJobError::Job(error)),
         }
@@ -351,7 +363,7 @@ impl NetworkJob {
 impl std::fmt::Debug for NetworkJob {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("NetworkJob")
-            .field("job", &self.spec.job)
+            .field("job", &self.spec.id)
             .field("providers", &self.providers)
             .finish_non_exhaustive()
     }
@@ -361,15 +373,20 @@ impl std::fmt::Debug for NetworkJob {
 /// part of the one that is gone, or releases, whose rows are in an order that goes with all of them.
 fn is_late(checkpoint: &Checkpoint) -> bool {
     let published = !checkpoint.split.published.is_empty();
-    checkpoint.iteration > 0 || published || checkpoint.bought.is_some()
+    checkpoint.step > 0 || published
 }
 
-/// Iterations and evaluations so far.
+/// A job that somebody stopped, and how far it had come.
+fn stopped(state: &StateFile) -> NetworkJobError {
+    NetworkJobError::Stopped(Reached::of(state.state().checkpoint.as_ref()))
+}
+
+/// Answers and evaluations so far: who has more than before has not waited in vain.
 fn progress(state: &StateFile) -> (u32, usize) {
     let checkpoint = state.state().checkpoint.as_ref();
     checkpoint.map_or((0, 0), |checkpoint| {
         (
-            checkpoint.iteration,
+            checkpoint.step,
             checkpoint.histograms.len() + checkpoint.errors.len() + checkpoint.tried.len(),
         )
     })
@@ -443,6 +460,14 @@ impl Observer for Keeper<'_> {
         (self.listener)(Notice::Seeded(name.to_owned()));
     }
 
+    fn counts_on(&mut self, agreed: u32, asked: u32) {
+        (self.listener)(Notice::CountsOn { agreed, asked });
+    }
+
+    fn lost_answer(&mut self, _number: u32) {
+        (self.listener)(Notice::LostAnswer);
+    }
+
     fn split_chosen(&mut self, reason: &str) {
         (self.listener)(Notice::Split(reason.to_owned()));
     }
@@ -468,33 +493,4 @@ impl Observer for Keeper<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use heda_blocks::stop::StopCode;
-
-    /// Words that promise the opposite of the code.
-    fn stopped(code: StopCode) -> Result<Loss, NetworkJobError> {
-        let words = "refused: this provider is stopping; resume the job when it is back";
-        let stop = ChannelError::PeerStopped(Stop::new(code, words));
-        judge("ward".into(), stop.into())
-    }
-
-    #[test]
-    fn whether_to_wait_hangs_on_the_code_of_a_stop_and_not_on_its_words() {
-        for code in [StopCode::Stopping, StopCode::StoreFailed, StopCode::Busy] {
-            assert!(stopped(code).is_ok_and(|loss| !loss.waited), "{code:?}");
-        }
-        for code in [
-            StopCode::Refused,
-            StopCode::Version,
-            StopCode::Protocol,
-            StopCode::Failed,
-            StopCode::Unknown,
-        ] {
-            let refused = stopped(code);
-            assert!(
-                matches!(refused, Err(NetworkJobError::Refused { stop, .. }) if stop.code == code)
-            );
-        }
-    }
-}
+mod tests;

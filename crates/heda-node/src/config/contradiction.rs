@@ -1,6 +1,5 @@
 //! What does not fit together in a file that can be read, and what would.
 
-use super::privacy::PrivacyProblem;
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::epsilon::Epsilon;
 
@@ -58,15 +57,9 @@ pub enum Contradiction {
         /// All.
         total: Epsilon,
     },
-    /// A private job that asks for something that would carry no noise, or for too weak a promise.
-    #[error("[privacy] {0}")]
-    Privacy(#[from] PrivacyProblem),
     /// Two penalties.
     #[error("give either `c` or `penalty = \"auto\"`")]
     TwoPenalties,
-    /// A penalty that cannot be chosen.
-    #[error("`penalty = \"auto\"` needs {0}; or give `c`")]
-    NoChoice(&'static str),
     /// Nobody to train with.
     #[error(
         "a job needs at least one [[provider]], or answers to an invitation: `heda train JOB \
@@ -76,9 +69,6 @@ pub enum Contradiction {
     /// Two ways to choose features, or none.
     #[error("give either `iota` or `encrypt`")]
     IotaOrEncrypt,
-    /// Everything would be published without a price.
-    #[error("nothing is encrypted, so everything is published: give `epsilon`")]
-    NothingEncrypted,
     /// An automatic choice without a goal.
     #[error("`iota = \"auto\"` needs a goal under [auto]")]
     NoGoal,

@@ -9,11 +9,16 @@
 use super::privacy::PrivacyConfig;
 use super::values::{Name, Share};
 use super::{BadContent, ConfigError, as_it_is, read_text};
+use crate::guard::policy::{DataFacts, JobRequest};
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::epsilon::Epsilon;
+use heda_job::description::{Job, JobFault, RawJob};
+use heda_job::engine::Engine;
+use heda_job::proposal::Spending;
 use heda_learn::schema::Schema;
-use heda_train::engine::Engine;
+use rustls::pki_types::SubjectPublicKeyInfoDer;
 use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +26,8 @@ use std::path::{Path, PathBuf};
 pub(super) const FORMAT: u32 = 1;
 /// How the name of an answer ends.
 pub const ANSWER_ENDING: &str = ".answer.toml";
+/// Where `heda invite` makes room for them, beside the job file.
+pub const ANSWERS_FOLDER: &str = "answers";
 /// Most answers that a folder may hold.
 pub(super) const MOST_ANSWERS: usize = 1000;
 
@@ -126,6 +133,35 @@ impl Invitation {
         text.to_owned() + &toml::to_string(self).unwrap_or_default()
     }
 
+    /// What a provider with such rows would be asked for, by a data user with so many providers of
+    /// whom nothing else is known yet.
+    ///
+    /// # Errors
+    /// If the terms are not those of a job.
+    pub fn request(
+        &self,
+        schema: &Schema,
+        facts: &DataFacts,
+        providers: usize,
+    ) -> Result<JobRequest, JobFault> {
+        let terms = &self.terms;
+        let mut raw = RawJob::new(self.data_set.as_str(), schema);
+        raw.engine = terms.engine;
+        raw.training.settings.max_iterations = terms.iterations.get();
+        raw.held_out = terms.held_out.get();
+        raw.spending = terms.epsilon.map(Spending::Total);
+        raw.privacy = terms.privacy.map(|privacy| privacy.promise(schema));
+        let job = Job::try_from(raw)?;
+        let stranger = |number: usize| {
+            let key = format!("a provider that is not known yet, {number}");
+            PeerFingerprint::of_key(&SubjectPublicKeyInfoDer::from(key.into_bytes()))
+        };
+        let others = (1..providers).map(stranger).collect();
+        let scored = terms.privacy.is_none();
+        let named = ("invitation".to_owned(), &job);
+        Ok(JobRequest::of(named, facts, scored, others))
+    }
+
     /// Iterations of all models: one a class, or one for two classes.
     pub fn iterations(&self, schema: &Schema) -> u64 {
         u64::from(self.terms.iterations.get()) * schema.label().models() as u64
@@ -182,6 +218,25 @@ impl Answer {
         }
         paths.sort();
         paths.iter().map(|path| Self::load(path)).collect()
+    }
+
+    /// The answers to the invitation of a job file: those of a folder, or, if none is named, those in
+    /// `answers` beside the file, where `heda invite` makes room for them.
+    pub fn of_job(job: &Path, folder: Option<&Path>) -> Result<Vec<Self>, ConfigError> {
+        if let Some(folder) = folder {
+            return Self::in_folder(folder);
+        }
+        let folder = super::beside(job, Path::new(ANSWERS_FOLDER));
+        match Self::in_folder(&folder) {
+            Err(ConfigError::File { cause, .. }) if cause.kind() == ErrorKind::NotFound => {
+                Ok(Vec::new())
+            }
+            Err(ConfigError::Content {
+                cause: BadContent::Answers(0),
+                ..
+            }) => Ok(Vec::new()),
+            found => found,
+        }
     }
 
     /// As a file, with a word on what it is.

@@ -1,109 +1,191 @@
 //! `job.toml`: what a data user wants trained, with whom, and at which price in privacy.
 
 use super::privacy::PrivacyConfig;
-use super::values::{ClassWeights, Iota, Name, NotNegative, Penalty, Positive, Seconds, Share};
-use super::{Answer, ConfigError, Contradiction, JOB_KEYS, beside, read, repeated};
+use super::provider::engines;
+use super::values::{
+    ClassWeightValue, IotaValue, Name, NoClass, NotNegative, PenaltyValue, Positive, PublishedBy,
+    SecondsValue, Share,
+};
+use super::{Answer, ConfigError, Contradiction, beside, read, repeated};
 use crate::client::RemoteProvider;
-use crate::house::policy::{DataFacts, JobRequest, Published};
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::load_certificates;
 use crate::identity::trust::{Recognition, TrustedPeer};
-use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
+use heda_job::description::{KEY_BITS, Protected, Ranking, RawJob};
+use heda_job::engine::Engine;
+use heda_job::proposal::Spending;
 use heda_learn::loss::LossKind;
-use heda_learn::optimise::{Method, PenaltyPath};
+use heda_learn::optimise::{Iterations, Method, PenaltyPath, Settings};
+use heda_learn::partition::Goal;
+use heda_learn::reference::FileKeys;
+use heda_learn::schema::Schema;
 use heda_learn::score;
-use heda_train::engine::Engine;
 use serde::Deserialize;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
-/// A data user's job.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct JobConfig {
-    /// Folder made by `heda init`.
-    pub identity: PathBuf,
-    /// The schema that all parties agreed on.
-    pub schema: PathBuf,
-    /// What the providers call their data.
-    pub data_set: Name,
-    /// Certificate of a private authority, for providers that are `certified_as` something.
-    pub authority: Option<PathBuf>,
-    /// How gradients are computed.
-    #[serde(default)]
-    pub engine: Engine,
-    /// How many features are encrypted, the best by the ranking; the others are published or,
-    /// without `epsilon`, left out. All if neither this nor `encrypt` is given.
-    pub iota: Option<Iota>,
-    /// Or which features are encrypted, by name; the others are published.
-    pub encrypt: Option<Vec<String>>,
-    /// What `iota = "auto"` aims at.
-    pub auto: Option<Auto>,
-    /// How features are ranked, unless `encrypt` or `order` says what is to be known.
-    #[serde(default)]
-    pub ranking: score::Method,
-    /// One provider whose own ranking counts for all, instead of the sum over everyone.
-    pub ranked_by: Option<Name>,
-    /// All features from best to worst, so that nothing is read from data to rank them.
-    pub order: Option<Vec<String>>,
-    /// Key size of engine `paper`.
-    #[serde(default = "default_key_bits")]
-    pub key_bits: u32,
-    /// What publishing may cost, for all published columns of a row together. No default.
-    pub epsilon: Option<Epsilon>,
-    /// How columns are published.
-    #[serde(default = "default_mechanism")]
-    pub mechanism: Mechanism,
-    /// What is minimised; what suits the label if absent.
-    pub loss: Option<LossKind>,
-    /// How much the rows of each class count.
-    pub class_weight: Option<ClassWeights>,
-    /// How the model is improved, and in how many batches.
-    #[serde(default = "default_optimiser")]
-    pub optimiser: Method,
-    /// Iterations at most, of each model; a private job has as many as its plan says.
-    #[serde(default = "default_iterations")]
-    pub iterations: NonZeroU32,
-    /// Training ends when no component of the gradient is larger.
-    #[serde(default = "default_tolerance")]
-    pub tolerance: NotNegative,
-    /// The penalty as scikit-learn's C: ½‖w‖² beside C times the summed loss.
-    #[serde(default = "default_c")]
-    pub c: Positive,
-    /// How the penalty is found instead.
-    pub penalty: Option<Penalty>,
-    /// A fixed seed makes the run reproducible and unprotected: for tests only.
-    pub seed: Option<u64>,
-    /// Share of the rows that is kept for evaluation.
-    #[serde(default = "default_held_out")]
-    pub held_out: Share,
-    /// What everything that the job reveals keeps to.
-    pub privacy: Option<PrivacyConfig>,
-    /// What to do when a provider is lost.
-    #[serde(default)]
-    pub on_loss: OnLoss,
-    /// How long to wait.
-    #[serde(default)]
-    pub timeouts: Timeouts,
-    /// With whom; answers to an invitation can stand for these.
-    #[serde(default, rename = "provider")]
-    pub providers: Vec<ProviderEntry>,
+/// Every key of `job.toml`.
+pub const JOB_KEYS: FileKeys = FileKeys {
+    file: "job.toml",
+    about: "What a data user wants trained, with whom, and at which price in privacy.",
+    parts: &[
+        JobConfig::KEYS,
+        PrivacyConfig::KEYS,
+        Auto::KEYS,
+        Timeouts::KEYS,
+        ProviderEntry::KEYS,
+    ],
+};
+
+fn stated_engine() -> String {
+    format!("\"{}\"", Engine::default())
 }
 
-/// What `iota = "auto"` aims at: one of both goals.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Auto {
-    /// Encrypt as much as fits into so many seconds on machines like this one.
-    pub within_seconds: Option<Positive>,
-    /// Encrypt as little as loses at most so many points of accuracy.
-    pub accuracy_loss: Option<NotNegative>,
-    /// Rows of the same schema that the data user may read, to estimate accuracy with.
-    pub sample: Option<PathBuf>,
+fn stated_tolerance() -> String {
+    Settings::lbfgs().tolerance.to_string()
+}
+
+fn rankings() -> Vec<&'static str> {
+    score::Method::ALL
+        .iter()
+        .map(|method| method.name())
+        .collect()
+}
+
+heda_learn::described! {
+    /// A data user's job.
+    #[derive(Debug, Clone, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct JobConfig in "" {
+        /// Folder with key and certificate, made by `heda init` or `heda invite`.
+        #[key(Path, Required, "\"identity\"")]
+        pub identity: PathBuf,
+        /// The [schema](schema.md) that all parties agreed on.
+        #[key(Path, Required, "\"schema.toml\"")]
+        pub schema: PathBuf,
+        /// What the providers call their data.
+        #[key(Text, Required, "\"ward-2026\"")]
+        pub data_set: Name,
+        /// Certificate of a private authority, for providers that are `certified_as` something.
+        #[key(Path, Optional, "\"authority.pem\"")]
+        pub authority: Option<PathBuf>,
+        /// How gradients are computed.
+        #[key(Named(engines), Computed(stated_engine), "\"paper\"")]
+        #[serde(default)]
+        pub engine: Engine,
+        /// How many features are encrypted, the best by the ranking; the others are published or,
+        /// without `epsilon`, left out. `auto` goes by `[auto]`.
+        #[key(WholeOr(&["all", "auto"]), Default("\"all\""), "5")]
+        pub iota: Option<IotaValue>,
+        /// Instead of `iota`: which features are encrypted, by name.
+        #[key(Texts, Optional, "[\"age\", \"marker\"]")]
+        pub encrypt: Option<Vec<String>>,
+        /// What `iota = "auto"` aims at.
+        pub auto: Option<Auto>,
+        /// How features are ranked.
+        #[key(Named(rankings), Default("\"kw\""), "\"chi2\"")]
+        #[serde(default)]
+        pub ranking: score::Method,
+        /// One provider whose own ranking counts for all, instead of the sum over everyone.
+        #[key(Text, Optional, "\"hospital-a\"")]
+        pub ranked_by: Option<Name>,
+        /// All features from best to worst, so that nothing is read from data to rank them.
+        #[key(Texts, Optional, "[\"age\", \"marker\"]")]
+        pub order: Option<Vec<String>>,
+        /// Key size of engine `paper`.
+        #[key(Whole, Default("2048"), "2048")]
+        #[serde(default = "default_key_bits")]
+        pub key_bits: u32,
+        /// What publishing may cost, for all published columns of a row together; nothing is
+        /// published without it.
+        #[key(Number, Optional, "1.5")]
+        pub epsilon: Option<Epsilon>,
+        /// How columns are published.
+        #[key(OneOf(&["laplace"]), Default("\"laplace\""), "\"laplace\"")]
+        #[serde(default)]
+        pub mechanism: PublishedBy,
+        /// What is minimised: `logistic` if not given or, for a numeric label, `ridge`, which is
+        /// least squares.
+        #[key(OneOf(&["logistic", "squared-hinge", "bounded-logistic", "ridge"]), Optional, "\"squared-hinge\"")]
+        pub loss: Option<LossKind>,
+        /// How much the rows of each class count: `balanced` by their number over all providers,
+        /// n/(classes · rows of the class) as in scikit-learn; or `{ ill = 2.0, well = 0.5 }`, 1
+        /// for a class that is not named.
+        #[key(WordOrTable(&["balanced"]), Optional, "\"balanced\"")]
+        pub class_weight: Option<ClassWeightValue>,
+        /// How the model is improved: `lbfgs` (`memory`), `nesterov` (`rate`, `batches`) or
+        /// `descent` (`rate`, `minimum_rate`, `decay`, `batches`).
+        #[key(Table, Default("{ name = \"lbfgs\", memory = 30 }"), "{ name = \"lbfgs\" }")]
+        #[serde(default = "default_optimiser")]
+        pub optimiser: Method,
+        /// Iterations at most, of each model, 1 to 1000000; twelve and the square root of the
+        /// number of encoded columns if not given. A private job has as many gradients as its plan
+        /// says.
+        #[key(Count, Optional, "40")]
+        pub iterations: Option<Iterations>,
+        /// Training ends when no component of the gradient is larger.
+        #[key(Number, Computed(stated_tolerance), "0.0001")]
+        #[serde(default = "default_tolerance")]
+        pub tolerance: NotNegative,
+        /// The penalty as scikit-learn's C, on standardised features; a smaller number is a larger
+        /// penalty. Of a numeric label it is 1/alpha of scikit-learn's Ridge.
+        #[key(Number, Default("1"), "1")]
+        #[serde(default = "default_c")]
+        pub c: Positive,
+        /// Instead of `c`: `auto` tries C = 0.01, 0.1, 1, 10 and 100 and keeps what is best on one
+        /// half of the held-out rows; the other half is for the report. Five times as many
+        /// gradients, and an evaluation for each.
+        #[key(OneOf(&["auto"]), Optional, "\"auto\"")]
+        pub penalty: Option<PenaltyValue>,
+        /// A fixed seed makes the run reproducible and unprotected: for tests only.
+        #[key(Whole, Optional, "7")]
+        pub seed: Option<u64>,
+        /// Share of the rows that is held out for evaluation, 0 to 0.9.
+        #[key(Number, Default("0.2"), "0.25")]
+        #[serde(default)]
+        pub held_out: Share,
+        /// What everything that the job reveals keeps to.
+        pub privacy: Option<PrivacyConfig>,
+        /// What to do when a provider is lost and does not come back in time: wait, then stop, so
+        /// that `--resume` goes on; or go on with the others, with new masks.
+        #[key(OneOf(&["wait", "continue"]), Default("\"wait\""), "\"continue\"")]
+        #[serde(default)]
+        pub on_loss: OnLoss,
+        /// How long to wait.
+        #[serde(default)]
+        pub timeouts: Timeouts,
+        /// With whom; answers to an invitation can stand for these.
+        #[serde(default, rename = "provider")]
+        pub providers: Vec<ProviderEntry>,
+    }
+}
+
+heda_learn::described! {
+    /// What `iota = "auto"` aims at: one of both goals.
+    #[derive(Debug, Clone, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct Auto in "auto" {
+        /// With `iota = "auto"`: encrypt as much as fits into so many seconds.
+        #[key(Number, Optional, "60")]
+        pub within_seconds: Option<Positive>,
+        /// With `iota = "auto"`: encrypt as little as loses at most so many points of accuracy.
+        #[key(Number, Optional, "1")]
+        pub accuracy_loss: Option<NotNegative>,
+        /// Rows of the same schema that the data user may read, to estimate accuracy with, and
+        /// whether publishing pays.
+        #[key(Path, Optional, "\"public.csv\"")]
+        pub sample: Option<PathBuf>,
+    }
 }
 
 impl Auto {
+    fn goal(&self) -> Goal {
+        match (self.within_seconds, self.accuracy_loss) {
+            (Some(seconds), _) => Goal::WithinSeconds(seconds.get()),
+            (None, points) => Goal::AccuracyLoss(points.map_or(0.0, |p| p.get() / 100.0)),
+        }
+    }
+
     fn check(&self) -> Result<(), Contradiction> {
         match (self.within_seconds, self.accuracy_loss, &self.sample) {
             // With a sample it is known as well whether publishing the rest pays.
@@ -126,68 +208,68 @@ pub enum OnLoss {
     Continue,
 }
 
-/// How long to wait, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Timeouts {
-    /// For one connection.
-    pub connect_seconds: Seconds,
-    /// For an answer in a session.
-    pub answer_seconds: Seconds,
-    /// For a provider that was lost to come back.
-    pub loss_seconds: Seconds,
+heda_learn::described! {
+    /// How long to wait, in seconds.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    pub struct Timeouts in "timeouts" {
+        /// How long one try to connect may take.
+        #[key(Whole, Default("20"), "20")]
+        pub connect_seconds: SecondsValue,
+        /// How long to wait for an answer in a session.
+        #[key(Whole, Default("300"), "60")]
+        pub answer_seconds: SecondsValue,
+        /// How long to wait for providers that cannot be reached, or that were lost, before giving
+        /// up.
+        #[key(Whole, Default("600"), "120")]
+        pub loss_seconds: SecondsValue,
+    }
 }
 
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
-            connect_seconds: Seconds::of(20),
-            answer_seconds: Seconds::of(300),
-            loss_seconds: Seconds::of(600),
+            connect_seconds: SecondsValue::of(20),
+            answer_seconds: SecondsValue::of(300),
+            loss_seconds: SecondsValue::of(600),
         }
     }
 }
 
-/// One provider of the job.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProviderEntry {
-    /// What to call it.
-    pub name: Name,
-    /// Host and port.
-    pub address: String,
-    /// Its fingerprint, as its `heda init` printed it.
-    pub fingerprint: Option<PeerFingerprint>,
-    /// Or the name in its certificate of the authority.
-    pub certified_as: Option<String>,
+heda_learn::described! {
+    /// One provider of the job.
+    #[derive(Debug, Clone, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct ProviderEntry in "provider[]" {
+        /// What to call the provider.
+        #[key(Text, Required, "\"hospital-a\"")]
+        pub name: Name,
+        /// Host and port.
+        #[key(Text, Required, "\"a.example:7443\"")]
+        pub address: String,
+        /// Its fingerprint, as its `heda init` printed it.
+        #[key(Fingerprint, Optional, "\"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"")]
+        pub fingerprint: Option<PeerFingerprint>,
+        /// Instead: the name in its certificate of the authority.
+        #[key(Text, Optional, "\"a.example\"")]
+        pub certified_as: Option<String>,
+    }
 }
 
 fn default_key_bits() -> u32 {
-    2048
-}
-
-fn default_mechanism() -> Mechanism {
-    Mechanism::Laplace
+    KEY_BITS
 }
 
 fn default_optimiser() -> Method {
-    Method::Lbfgs { memory: 30 }
-}
-
-fn default_iterations() -> NonZeroU32 {
-    NonZeroU32::MIN.saturating_add(49)
+    Settings::lbfgs().method
 }
 
 fn default_tolerance() -> NotNegative {
-    NotNegative::of(1e-4)
+    NotNegative::of(Settings::lbfgs().tolerance)
 }
 
 fn default_c() -> Positive {
-    Positive::of(1.0)
-}
-
-fn default_held_out() -> Share {
-    Share::of(0.2)
+    Positive::of(Settings::lbfgs().c.unwrap_or(1.0))
 }
 
 impl JobConfig {
@@ -198,9 +280,21 @@ impl JobConfig {
 
     /// The same with providers that answered an invitation, besides those of the file.
     pub fn load_with(path: &Path, answers: &[Answer]) -> Result<Self, ConfigError> {
+        let config = Self::load_early(path, answers)?;
+        match config.providers.is_empty() {
+            false => Ok(config),
+            true => Err(ConfigError::Contradiction {
+                path: path.to_owned(),
+                problem: Contradiction::NoProvider,
+            }),
+        }
+    }
+
+    /// The same where nobody may have answered yet: what will be asked is known all the same.
+    pub fn load_early(path: &Path, answers: &[Answer]) -> Result<Self, ConfigError> {
         let mut config: Self = read(path, &JOB_KEYS)?;
         if config.iota.is_none() && config.encrypt.is_none() {
-            config.iota = Some(Iota::All);
+            config.iota = Some(IotaValue::All);
         }
         config
             .providers
@@ -231,57 +325,25 @@ impl JobConfig {
             (Some(_), None) | (None, Some(_)) => {}
             _ => return Err(Contradiction::IotaOrEncrypt),
         }
-        let nothing = self.encrypt.as_ref().is_some_and(Vec::is_empty);
-        if (nothing || self.iota == Some(Iota::Best(0))) && self.epsilon.is_none() {
-            return Err(Contradiction::NothingEncrypted);
-        }
-        match (&self.auto, self.iota == Some(Iota::Auto)) {
+        match (&self.auto, self.iota == Some(IotaValue::Auto)) {
             (Some(auto), true) => auto.check()?,
             (None, false) => {}
             (None, true) => return Err(Contradiction::NoGoal),
             (Some(_), false) => return Err(Contradiction::GoalUnused),
         }
-        if let Some(privacy) = &self.privacy {
-            privacy.check(self)?;
+        if self.penalty.is_some() && self.c != default_c() {
+            return Err(Contradiction::TwoPenalties);
         }
-        self.check_penalty()?;
         self.check_ranking()
-    }
-
-    fn check_penalty(&self) -> Result<(), Contradiction> {
-        match self.penalty {
-            None => Ok(()),
-            Some(Penalty::Auto) if self.c != default_c() => Err(Contradiction::TwoPenalties),
-            Some(Penalty::Auto) if self.holdout_permille() == 0 => Err(Contradiction::NoChoice(
-                "rows to choose by: set `held_out` above 0",
-            )),
-            Some(Penalty::Auto) if !self.optimiser.standardises() => {
-                Err(Contradiction::NoChoice("the optimiser lbfgs"))
-            }
-            Some(Penalty::Auto) if self.engine != Engine::Resident => {
-                Err(Contradiction::NoChoice("engine resident"))
-            }
-            Some(Penalty::Auto) => Ok(()),
-        }
     }
 
     /// The penalties of which one is chosen, if that is wanted.
     pub fn penalty_path(&self) -> Option<PenaltyPath> {
-        self.penalty.map(|Penalty::Auto| PenaltyPath::usual())
-    }
-
-    /// Gradients of each model of a job without a promise of privacy.
-    fn gradients(&self) -> u32 {
-        let single = self.iterations.get();
-        let path = self.penalty_path();
-        path.map_or(single, |path| path.all_gradients(single))
+        self.penalty.map(|PenaltyValue::Auto| PenaltyPath::usual())
     }
 
     fn check_providers(&self) -> Result<(), Contradiction> {
         let section = "provider";
-        if self.providers.is_empty() {
-            return Err(Contradiction::NoProvider);
-        }
         if let Some(name) = repeated(self.providers.iter().map(|p| &p.name)) {
             let name = name.to_string();
             return Err(Contradiction::RepeatedName { section, name });
@@ -318,50 +380,54 @@ impl JobConfig {
         }
     }
 
-    /// The held-out share in thousandths.
-    pub fn holdout_permille(&self) -> u32 {
-        (self.held_out.get() * 1000.0).round() as u32
+    /// What the file says about the job itself, for rows of this schema; defaults stand for the rest.
+    ///
+    /// # Errors
+    /// If it weighs a class that the schema does not have.
+    pub fn raw(&self, schema: &Schema) -> Result<RawJob, NoClass> {
+        let mut raw = RawJob::new(self.data_set.as_str(), schema);
+        raw.engine = self.engine;
+        raw.key_bits = self.key_bits;
+        raw.loss = self.loss;
+        raw.class_weight = self
+            .class_weight
+            .as_ref()
+            .map(|w| w.of(schema))
+            .transpose()?;
+        raw.held_out = self.held_out.get();
+        raw.spending = self.epsilon.map(Spending::Total);
+        raw.privacy = self.privacy.map(|privacy| privacy.promise(schema));
+        let training = &mut raw.training;
+        training.settings.method = self.optimiser.clone();
+        training.settings.c = Some(self.c.get());
+        training.settings.tolerance = self.tolerance.get();
+        if let Some(iterations) = self.iterations {
+            training.settings.max_iterations = iterations.into();
+        }
+        training.path = self.penalty_path();
+        let method = self.ranking;
+        raw.ranking = Some(match (&self.order, &self.ranked_by) {
+            (Some(order), _) => Ranking::Given {
+                features: order.clone(),
+            },
+            (None, Some(_)) => Ranking::Chosen { method },
+            (None, None) => Ranking::Agreed { method },
+        });
+        match (&self.encrypt, self.iota, &self.auto) {
+            (Some(names), ..) => raw.encrypt_named(names.clone(), schema),
+            (None, Some(IotaValue::Best(iota)), _) => {
+                raw.protected = Protected::Best(usize::try_from(iota).unwrap_or(usize::MAX));
+            }
+            (None, _, Some(auto)) => raw.protected = Protected::For(auto.goal()),
+            (None, _, None) => {}
+        }
+        Ok(raw)
     }
 
-    /// What a provider would be asked for, as far as it is known before the ranking.
-    pub fn request(&self, facts: &DataFacts, provider: PeerFingerprint) -> JobRequest {
-        let features = facts.features.len() as u64;
-        let published = match (&self.encrypt, self.iota) {
-            _ if self.epsilon.is_none() => Published::Any(0),
-            (Some(encrypted), _) => {
-                let open = facts.features.iter().filter(|f| !encrypted.contains(f));
-                Published::Named(open.cloned().collect())
-            }
-            (None, Some(Iota::Best(iota))) => Published::Any(features.saturating_sub(iota)),
-            // Chosen later: at worst everything is published.
-            (None, Some(Iota::Auto)) => Published::Any(features),
-            _ => Published::Any(0),
-        };
-        // Without an epsilon nothing is published: what is not encrypted takes no part.
-        let features = match (&self.encrypt, self.epsilon) {
-            (Some(encrypted), None) => encrypted.clone(),
-            _ => facts.features.clone(),
-        };
-        let fingerprints = self.providers.iter().filter_map(|p| p.fingerprint);
-        let privacy = self.privacy.map(|privacy| facts.promise(&privacy));
-        let plan = privacy.and_then(|privacy| facts.plan(&privacy).ok());
-        JobRequest {
-            job: "preview".into(),
-            schema: facts.schema.clone(),
-            engine: self.engine,
-            scored: self.encrypt.is_none() && self.order.is_none() && self.privacy.is_none(),
-            features,
-            published,
-            epsilon: self.epsilon,
-            mechanism: self.mechanism,
-            iterations: match plan {
-                Some(plan) => u64::from(plan.all_gradients()),
-                None => u64::from(self.gradients()),
-            },
-            batch_rows: Some(facts.training_rows / self.optimiser.batches().max(1) as u64),
-            co_providers: fingerprints.filter(|f| *f != provider).collect(),
-            privacy,
-        }
+    /// The place of the provider that ranks the features for all.
+    pub fn chooser(&self) -> Option<usize> {
+        let name = self.ranked_by.as_ref()?;
+        self.providers.iter().position(|known| known.name == *name)
     }
 
     /// The providers, in the form that the client connects to.

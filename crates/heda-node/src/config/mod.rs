@@ -6,24 +6,22 @@
 mod contradiction;
 mod invitation;
 mod job;
-mod job_keys;
 mod privacy;
 mod provider;
-mod provider_keys;
 pub mod template;
 mod values;
 
 pub use contradiction::Contradiction;
-pub use invitation::{ANSWER_ENDING, Answer, Invitation, Terms};
-pub use job::{Auto, JobConfig, OnLoss, ProviderEntry, Timeouts};
-pub use job_keys::JOB_KEYS;
-pub use privacy::{PrivacyConfig, PrivacyProblem};
+pub use invitation::{ANSWER_ENDING, ANSWERS_FOLDER, Answer, Invitation, Terms};
+pub use job::{Auto, JOB_KEYS, JobConfig, OnLoss, ProviderEntry, Timeouts};
+pub use privacy::PrivacyConfig;
 pub use provider::{
-    AllowedPeer, KnownProvider, LimitsConfig, ProviderConfig, RecognitionConfig, Reproducible,
+    AllowedPeer, KnownProvider, LimitsConfig, PROVIDER_KEYS, ProviderConfig, RecognitionConfig,
+    Reproducible,
 };
-pub use provider_keys::PROVIDER_KEYS;
 pub use values::{
-    ClassWeights, Iota, Name, NoName, NoSeconds, NotNegative, Penalty, Positive, Seconds, Share,
+    ClassWeightValue, IotaValue, Name, NoClass, NoName, NoSeconds, NotNegative, PenaltyValue,
+    Positive, PublishedBy, SecondsValue, Share,
 };
 
 use crate::identity::IdentityError;

@@ -1,53 +1,40 @@
 //! `[privacy]` of a job: what everything that the job reveals keeps to.
 
-use super::job::JobConfig;
-use super::values::Iota;
 use heda_dp::epsilon::Epsilon;
-use heda_dp::gdp::{Delta, DeltaError};
-use heda_learn::loss::LossKind;
+use heda_dp::gdp::Delta;
+use heda_job::proposal::Privacy;
 use heda_learn::schema::Schema;
-use heda_train::engine::Engine;
-use heda_train::proposal::Privacy;
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU64;
 
-/// The promise of a private job.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PrivacyConfig {
-    /// ε of everything that the job reveals of a row.
-    pub epsilon: Epsilon,
-    /// δ beside it; the largest power of ten that is at most 10⁻⁵ and a tenth of a row's share if
-    /// not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delta: Option<Delta>,
-    /// About how many training rows all providers have together.
-    pub rows: NonZeroU64,
-    /// On how many others' noise each provider counts besides its own; all but one of the others if
-    /// not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trusted: Option<u32>,
-    /// Whether means and deviations are bought of numbers without anything typical in the schema; they
-    /// are if it is not said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub moments: Option<bool>,
-}
-
-/// What does not go with `[privacy]`.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PrivacyProblem {
-    /// Something that would carry no noise, or that the plan of a private job decides.
-    #[error("does not go with `{key}`, because {because}; leave it out")]
-    Beside {
-        /// Which key.
-        key: &'static str,
-        /// Why.
-        because: &'static str,
-    },
-    /// δ does not suit the rows.
-    #[error(transparent)]
-    Delta(#[from] DeltaError),
+heda_learn::described! {
+    /// The promise of a private job.
+    #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    pub struct PrivacyConfig in "privacy" {
+        /// Makes the job private: epsilon of everything that it reveals of a row.
+        #[key(Number, Required, "1")]
+        pub epsilon: Epsilon,
+        /// Delta beside it; the largest power of ten that is at most 1e-5 and at most 1/(10·rows)
+        /// when not given.
+        #[key(Number, Optional, "1e-5")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub delta: Option<Delta>,
+        /// About how many training rows all providers have together; sets how many gradients there
+        /// are, never the promise.
+        #[key(Count, Required, "30000")]
+        pub rows: NonZeroU64,
+        /// On how many others' noise each provider counts besides its own; all but one of the
+        /// others when not given. Fewer cost accuracy; 0: its own suffices.
+        #[key(Whole, Optional, "0")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub trusted: Option<u32>,
+        /// Whether a twentieth of the promise buys means and deviations, with noise, of numbers for
+        /// which the schema states no `typical`; without them the middle of the bounds is used.
+        #[key(Flag, Optional, "false")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub moments: Option<bool>,
+    }
 }
 
 impl PrivacyConfig {
@@ -83,47 +70,6 @@ impl PrivacyConfig {
                 Delta::default_for(rows)
             )
         })
-    }
-
-    /// Whether the rest of a job goes with it.
-    pub(super) fn check(&self, job: &JobConfig) -> Result<(), PrivacyProblem> {
-        self.delta().check_rows(self.rows.get())?;
-        let exact = "scores of features would carry no noise";
-        let all = "all features are encrypted";
-        let bounded = "a row's derivative must be bounded, which bounded-logistic alone does";
-        let usual = [None, Some(LossKind::default())].contains(&job.loss);
-        let loss = usual || job.loss == Some(LossKind::BoundedLogistic);
-        let rules = [
-            (
-                job.engine == Engine::Resident,
-                "engine",
-                "only resident adds noise",
-            ),
-            (matches!(job.iota, None | Some(Iota::All)), "iota", all),
-            (job.encrypt.is_none(), "encrypt", all),
-            (job.epsilon.is_none(), "epsilon", "nothing is published"),
-            (job.ranked_by.is_none(), "ranked_by", exact),
-            (loss, "loss", bounded),
-            (
-                job.class_weight.is_none(),
-                "class_weight",
-                "every row must count alike",
-            ),
-            (
-                job.penalty.is_none(),
-                "penalty",
-                "every try would cost budget, and a private job bounds its coefficients instead",
-            ),
-            (
-                job.optimiser.batches() == 1,
-                "batches",
-                "every gradient is about all rows",
-            ),
-        ];
-        match rules.into_iter().find(|(holds, ..)| !holds) {
-            Some((_, key, because)) => Err(PrivacyProblem::Beside { key, because }),
-            None => Ok(()),
-        }
     }
 }
 
@@ -177,10 +123,6 @@ mod tests {
             ("epsilon = 1\nrows = 9\ndelta = inf", "above 0 and below 1"),
             ("epsilon = 1\nrows = 9\ndelta = 1.0", "above 0 and below 1"),
             ("epsilon = 1\nrows = 9\ntrusted = -1", "line "),
-            (
-                "epsilon = 1\nrows = 100\ndelta = 0.01",
-                "no protection for 100 rows",
-            ),
         ] {
             let error = job("", privacy).unwrap_err();
             assert!(error.contains(word), "{privacy}: {error}");
@@ -195,25 +137,6 @@ mod tests {
         };
         assert_eq!(at("1e-4"), None, "a tenth of a row's share");
         assert!(at("2e-4").unwrap().contains("much for 1000 rows"));
-    }
-
-    #[test]
-    fn what_would_carry_no_noise_does_not_go_with_it() {
-        for (line, key) in [
-            ("iota = 5", "iota"),
-            ("encrypt = [\"age\"]", "encrypt"),
-            ("epsilon = 1", "epsilon"),
-            ("ranked_by = \"hospital-a\"", "ranked_by"),
-            ("loss = \"ridge\"", "loss"),
-            ("loss = \"squared-hinge\"", "loss"),
-        ] {
-            let error = job(line, "epsilon = 1\nrows = 30000").unwrap_err();
-            assert!(
-                error.contains(&format!("does not go with `{key}`")),
-                "{line}: {error}"
-            );
-        }
-        job("loss = \"bounded-logistic\"", "epsilon = 1\nrows = 30000").unwrap();
     }
 
     #[test]

@@ -70,7 +70,7 @@ fn known<T: DeserializeOwned>(text: &str, section: &str) -> BTreeSet<String> {
 
 fn check<T: DeserializeOwned + PartialEq + std::fmt::Debug>(text: &str, keys: &FileKeys) {
     for section in keys.sections() {
-        let listed = keys.keys.iter().filter(|key| key.section == section);
+        let listed = keys.keys().filter(|key| key.section == section);
         let listed: BTreeSet<String> = listed.map(|key| key.name.to_owned()).collect();
         let mut known = known::<T>(text, section);
         if section.is_empty() {
@@ -78,7 +78,7 @@ fn check<T: DeserializeOwned + PartialEq + std::fmt::Debug>(text: &str, keys: &F
         }
         assert_eq!(listed, known, "[{section}] of {}", keys.file);
     }
-    for key in keys.keys {
+    for key in keys.keys() {
         check_example::<T>(text, key);
         check_default::<T>(text, key);
     }
@@ -150,7 +150,7 @@ fn a_job_encrypts_everything_by_default() {
     let config = JobConfig::load(&path).unwrap();
     assert_eq!(
         (config.iota, config.epsilon),
-        (Some(super::Iota::All), None)
+        (Some(super::IotaValue::All), None)
     );
 }
 

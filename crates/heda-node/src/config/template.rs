@@ -1,9 +1,10 @@
 //! Files that people would otherwise write by hand, complete and with comments.
 
+use super::LimitsConfig;
 use super::invitation::{Answer, Invitation};
 use super::privacy::PrivacyConfig;
 use super::values::Name;
-use crate::house::ledger::PrivateCap;
+use crate::guard::ledger::PrivateCap;
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::schema::Schema;
@@ -42,6 +43,77 @@ pub struct ProviderSetup<'a> {
     pub known: &'a [Answer],
 }
 
+/// ε that private jobs may reach in all, unless an operator says more: no invitation decides it.
+pub const EPSILON_CEILING: f64 = 2.0;
+
+/// Why an invitation does not decide what private jobs may cost.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+#[error(
+    "the invitation asks for epsilon {asked}, and no more than {EPSILON_CEILING} is taken from an \
+     invitation; ask for a job with a smaller one, or allow it by --privacy-epsilon {asked}"
+)]
+pub struct TooMuchAsked {
+    /// ε of the invited job.
+    pub asked: Epsilon,
+}
+
+/// Why a provider does not answer an invitation unless its operator says more.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotAnswered {
+    /// The invited job promises nothing.
+    #[error(
+        "{from} invites to a job without a guarantee: its sums are exact. Ask for a private one (`heda \
+         invite --private 1 --rows N`), or serve exact sums by --allow-exact"
+    )]
+    Exact {
+        /// Who invites.
+        from: Name,
+    },
+    /// It promises too little.
+    #[error(transparent)]
+    TooMuch(#[from] TooMuchAsked),
+}
+
+/// What private jobs may cost in all at a provider that answers an invitation, if its operator says
+/// nothing or only this ε.
+///
+/// # Errors
+/// If the operator has to say more.
+pub fn private_cap(
+    invitation: &Invitation,
+    epsilon: Option<Epsilon>,
+) -> Result<PrivateCap, NotAnswered> {
+    let Some(privacy) = &invitation.terms.privacy else {
+        let from = invitation.from.clone();
+        return Err(NotAnswered::Exact { from });
+    };
+    match epsilon {
+        None => Ok(invited_cap(privacy)?),
+        Some(epsilon) => Ok(PrivateCap {
+            epsilon,
+            per_user: epsilon,
+            delta: privacy.delta(),
+        }),
+    }
+}
+
+/// What private jobs may cost in all by an invitation: twice the ε of such a job, which is room for three, up to the ceiling.
+fn invited_cap(privacy: &PrivacyConfig) -> Result<PrivateCap, TooMuchAsked> {
+    let asked = privacy.epsilon;
+    if asked.to_f64() > EPSILON_CEILING {
+        return Err(TooMuchAsked { asked });
+    }
+    let ceiling = (EPSILON_CEILING * 1e9) as u64;
+    let twice = asked.billionths().saturating_mul(2).min(ceiling);
+    let epsilon = Epsilon::from_billionths(twice).unwrap_or(asked);
+    Ok(PrivateCap {
+        epsilon,
+        per_user: epsilon,
+        delta: privacy.delta(),
+    })
+}
+
 fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
@@ -69,10 +141,9 @@ impl ProviderSetup<'_> {
         }
     }
 
-    /// Of a job; a private one has room for as many again, repeated after breaks.
+    /// Of a job.
     fn iterations(&self) -> u64 {
-        let repeated = if self.private.is_some() { 2 } else { 1 };
-        self.invitation.iterations(self.schema) * repeated
+        self.invitation.iterations(self.schema)
     }
 
     /// What private jobs may cost, and whether others are served.
@@ -87,12 +158,14 @@ impl ProviderSetup<'_> {
         format!(
             "# Only jobs that promise an epsilon and a delta for everything they reveal of a row.\n\
              privacy_required = true\n\
-             # What all of them together may reach, for as long as the ledger lives. A gradient that is\n\
-             # asked for again after a break is paid again. Decide it before the first job.\n\
+             # What all of them together may reach, for as long as the ledger lives. No step of a job is\n\
+             # answered twice, so a job never costs more than its plan. Decide it before the first job.\n\
              privacy_epsilon_total = {}\nprivacy_delta = {}\n\
              # On how many other providers' noise a job may count besides this one's. When not given,\n\
-             # all but one of the others, and only those that are listed below.\n\
-             # privacy_trusted = 0\n",
+             # all but one of those of its providers that are listed below.\n\
+             # privacy_trusted = 0\n\
+             # Whether a data user is told how large a further private job of its own may be.\n\
+             # privacy_room_told = true\n",
             cap.epsilon, cap.delta
         )
     }
@@ -150,6 +223,19 @@ impl ProviderSetup<'_> {
             text += &known_provider(&answer.name, answer.fingerprint);
         }
         text
+    }
+
+    /// The limits in it, as they will be read.
+    ///
+    /// # Errors
+    /// If they cannot be read back.
+    pub fn limits(&self) -> Result<LimitsConfig, toml::de::Error> {
+        #[derive(serde::Deserialize)]
+        struct Limited {
+            limits: LimitsConfig,
+        }
+        let file: Limited = toml::from_str(&self.to_toml())?;
+        Ok(file.limits)
     }
 
     /// The same in words, for the operator and for the answer.
@@ -255,7 +341,9 @@ fn private_job(invitation: &Invitation, privacy: &PrivacyConfig) -> String {
          # Key and certificate of the data user. Keep identity/key.pem secret.\n\
          identity = \"identity\"\n\
          # The schema and the name of the data, as in the invitation.\n\
-         schema = \"schema.toml\"\ndata_set = {}\n\n\
+         schema = \"schema.toml\"\ndata_set = {}\n\
+         # Share of the rows that the model is evaluated on.\n\
+         held_out = {}\n\n\
          # What is promised for everything that the job reveals of a row; steps and noise follow.\n\
          [privacy]\nepsilon = {}\ndelta = {}\n\
          # About how many training rows all providers have together.\n\
@@ -263,8 +351,31 @@ fn private_job(invitation: &Invitation, privacy: &PrivacyConfig) -> String {
          # On how many others' noise each provider counts besides its own; all but one when not given.\n\
          {trusted}",
         quoted(invitation.data_set.as_str()),
+        invitation.terms.held_out.get(),
         privacy.epsilon,
         privacy.delta(),
         privacy.rows,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn promise(epsilon: &str) -> PrivacyConfig {
+        let text = format!("epsilon = {epsilon}\nrows = 1000\n");
+        toml::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn an_invitation_never_decides_more_than_the_ceiling() {
+        let cap = |epsilon: &str| invited_cap(&promise(epsilon)).map(|cap| cap.epsilon.to_string());
+        assert_eq!(cap("0.25").unwrap(), "0.5");
+        assert_eq!(cap("1").unwrap(), "2");
+        assert_eq!(cap("1.5").unwrap(), "2");
+        assert_eq!(cap("2").unwrap(), "2");
+        let error = cap("400").unwrap_err().to_string();
+        assert!(error.contains("--privacy-epsilon 400"), "{error}");
+        assert!(cap("2.000000001").is_err());
+    }
 }

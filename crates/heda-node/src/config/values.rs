@@ -1,10 +1,12 @@
 //! Values that are checked while a file is read, so that an error points at its line.
 
+pub use heda_job::description::{Name, NoName, Share};
+use heda_job::proposal::ClassWeight;
+use heda_learn::schema::Schema;
 use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// A finite number above zero.
@@ -30,41 +32,6 @@ impl<'de> Deserialize<'de> for Positive {
             return Ok(Self(value));
         }
         Err(D::Error::custom(format!("{value} is not a number above 0")))
-    }
-}
-
-/// A share of a whole: at least 0, below 1.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub struct Share(f64);
-
-impl Share {
-    /// A share; `None` unless it is at least 0 and below 1.
-    pub fn new(value: f64) -> Option<Self> {
-        (0.0..1.0).contains(&value).then_some(Self(value))
-    }
-
-    /// For defaults in the code.
-    pub(super) const fn of(value: f64) -> Self {
-        Self(value)
-    }
-
-    /// The number.
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for Share {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let value = f64::deserialize(from)?;
-        let words = || D::Error::custom(format!("{value} is not at least 0 and below 1"));
-        Self::new(value).ok_or_else(words)
-    }
-}
-
-impl Serialize for Share {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_f64(self.0)
     }
 }
 
@@ -96,24 +63,65 @@ impl<'de> Deserialize<'de> for NotNegative {
     }
 }
 
+/// How columns are published over a network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PublishedBy {
+    /// With Laplace noise: the only mechanism with a proven epsilon for linked rows.
+    #[default]
+    Laplace,
+}
+
 /// How the penalty is found, where it is not given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Penalty {
+pub enum PenaltyValue {
     /// Several are tried, and one is chosen by held-out rows.
     Auto,
 }
 
 /// How much the rows of each class count.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ClassWeights {
+pub enum ClassWeightValue {
     /// Every class as much as the others together.
     Balanced,
     /// So much, by name; 1 for a class that is not named.
     ByName(BTreeMap<String, f64>),
 }
 
-impl<'de> Deserialize<'de> for ClassWeights {
+/// A weight for a class that the schema does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("class_weight names {name:?}, and the classes are {classes}")]
+pub struct NoClass {
+    name: String,
+    classes: String,
+}
+
+impl ClassWeightValue {
+    /// The weights in the order of the schema's classes; a class that is not named counts 1.
+    ///
+    /// # Errors
+    /// If the schema has no class of a name.
+    pub fn of(&self, schema: &Schema) -> Result<ClassWeight, NoClass> {
+        let Self::ByName(weights) = self else {
+            return Ok(ClassWeight::Balanced);
+        };
+        let classes = schema.label().classes();
+        let mut all = vec![1.0; classes.len()];
+        for (name, weight) in weights {
+            let Some(class) = classes.iter().position(|class| class == name) else {
+                return Err(NoClass {
+                    name: name.clone(),
+                    classes: classes.join(", "),
+                });
+            };
+            all[class] = *weight;
+        }
+        Ok(ClassWeight::Given(all))
+    }
+}
+
+impl<'de> Deserialize<'de> for ClassWeightValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(ClassWeightsVisitor)
     }
@@ -122,33 +130,33 @@ impl<'de> Deserialize<'de> for ClassWeights {
 struct ClassWeightsVisitor;
 
 impl<'de> Visitor<'de> for ClassWeightsVisitor {
-    type Value = ClassWeights;
+    type Value = ClassWeightValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("\"balanced\", or a table of classes and weights such as { ill = 2.0 }")
     }
 
-    fn visit_str<E: Error>(self, word: &str) -> Result<ClassWeights, E> {
+    fn visit_str<E: Error>(self, word: &str) -> Result<ClassWeightValue, E> {
         match word {
-            "balanced" => Ok(ClassWeights::Balanced),
+            "balanced" => Ok(ClassWeightValue::Balanced),
             _ => Err(E::invalid_value(serde::de::Unexpected::Str(word), &self)),
         }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ClassWeights, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ClassWeightValue, A::Error> {
         let mut weights = BTreeMap::new();
         while let Some((class, weight)) = map.next_entry::<String, Positive>()? {
             weights.insert(class, weight.get());
         }
-        Ok(ClassWeights::ByName(weights))
+        Ok(ClassWeightValue::ByName(weights))
     }
 }
 
 /// Whole seconds, from one to a week.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seconds(u64);
+pub struct SecondsValue(u64);
 
-impl Seconds {
+impl SecondsValue {
     /// For defaults in the code.
     pub(super) const fn of(seconds: u64) -> Self {
         Self(seconds)
@@ -165,7 +173,7 @@ impl Seconds {
 #[error("{0} seconds are not between 1 and a week")]
 pub struct NoSeconds(u64);
 
-impl TryFrom<u64> for Seconds {
+impl TryFrom<u64> for SecondsValue {
     type Error = NoSeconds;
 
     fn try_from(seconds: u64) -> Result<Self, NoSeconds> {
@@ -176,61 +184,15 @@ impl TryFrom<u64> for Seconds {
     }
 }
 
-impl<'de> Deserialize<'de> for Seconds {
+impl<'de> Deserialize<'de> for SecondsValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Self::try_from(u64::deserialize(from)?).map_err(D::Error::custom)
     }
 }
 
-/// What a party is called in a file: something that fits into a log line.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Name(String);
-
-impl Name {
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Name {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// A text that cannot name anything.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a name has 1 to 100 characters, none of them invisible")]
-pub struct NoName;
-
-impl FromStr for Name {
-    type Err = NoName;
-
-    fn from_str(text: &str) -> Result<Self, NoName> {
-        let fits = (1..=100).contains(&text.chars().count())
-            && text.trim() == text
-            && !text.contains(char::is_control);
-        fits.then(|| Self(text.to_owned())).ok_or(NoName)
-    }
-}
-
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse().map_err(D::Error::custom)
-    }
-}
-
-impl Serialize for Name {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.0)
-    }
-}
-
 /// How many features are encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Iota {
+pub enum IotaValue {
     /// All of them, so that nothing is published.
     All,
     /// This many, the best ones.
@@ -239,7 +201,7 @@ pub enum Iota {
     Auto,
 }
 
-impl<'de> Deserialize<'de> for Iota {
+impl<'de> Deserialize<'de> for IotaValue {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(IotaVisitor)
     }
@@ -248,27 +210,27 @@ impl<'de> Deserialize<'de> for Iota {
 struct IotaVisitor;
 
 impl Visitor<'_> for IotaVisitor {
-    type Value = Iota;
+    type Value = IotaValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a number of features, `all` or `auto`")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Iota, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<IotaValue, E> {
         match text {
-            "all" => Ok(Iota::All),
-            "auto" => Ok(Iota::Auto),
+            "all" => Ok(IotaValue::All),
+            "auto" => Ok(IotaValue::Auto),
             _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
         }
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Iota, E> {
-        Ok(Iota::Best(number))
+    fn visit_u64<E: Error>(self, number: u64) -> Result<IotaValue, E> {
+        Ok(IotaValue::Best(number))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Iota, E> {
+    fn visit_i64<E: Error>(self, number: i64) -> Result<IotaValue, E> {
         u64::try_from(number)
-            .map(Iota::Best)
+            .map(IotaValue::Best)
             .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! A stranger costs one small task until it says something, and buffers of TLS only after that.
 //! How many there may be is bounded, in all and by address, and when there are too many the idle
-//! ones go (`lobby`): they neither fill memory nor keep the others out.
+//! ones go (`pending`): they neither fill memory nor keep the others out.
 
 use crate::daemon::counter::{Counted, Counter};
-use crate::daemon::lobby::{Lobby, Room, SentAway, Ticket};
 use crate::daemon::metrics::Metrics;
-use crate::daemon::reception::{Reception, part_politely};
+use crate::daemon::pending::{PendingConnections, Room, SentAway, Ticket};
+use crate::daemon::sessions::{Sessions, part_politely};
 use crate::identity::trust::{PeerIdentity, Trust};
 use crate::system::clock::Clock;
 use crate::system::logging::Throttle;
@@ -55,14 +55,14 @@ pub(crate) struct PeerStream {
 }
 
 /// Everything that the accept loop needs.
-pub(crate) struct Gate {
+pub(crate) struct AcceptLoop {
     pub(crate) acceptor: TlsAcceptor,
     pub(crate) trust: Arc<Trust>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) limits: ConnectionLimits,
     pub(crate) metrics: Arc<Metrics>,
     peers: Counter<[u8; 32]>,
-    lobby: Arc<Lobby>,
+    pending: Arc<PendingConnections>,
     /// For lines about strangers, who could fill the log.
     lines: Throttle,
     memory: GivesBack,
@@ -71,7 +71,7 @@ pub(crate) struct Gate {
 /// Lines about strangers in ten seconds.
 const STRANGER_LINES: u32 = 20;
 
-impl Gate {
+impl AcceptLoop {
     /// Must be called within a runtime.
     pub(crate) fn new(
         acceptor: TlsAcceptor,
@@ -85,7 +85,7 @@ impl Gate {
             acceptor,
             trust,
             clock,
-            lobby: Lobby::new(Room {
+            pending: PendingConnections::new(Room {
                 in_all: limits.strangers,
                 per_address: limits.strangers_per_address,
             }),
@@ -97,12 +97,12 @@ impl Gate {
         }
     }
 
-    /// Accepts connections until the signal; trusted peers go to the reception. Every connection
+    /// Accepts connections until the signal; trusted peers go to the sessions. Every connection
     /// holds a clone of `open` until it has ended.
     pub(crate) async fn run(
         self: Arc<Self>,
         listener: TcpListener,
-        reception: Arc<Reception>,
+        sessions: Arc<Sessions>,
         open: Sender<()>,
         mut stop: StopSignal,
     ) {
@@ -116,18 +116,20 @@ impl Gate {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            let visitor = self.lobby.enter(address.ip());
-            self.metrics.strangers_now(self.lobby.waiting());
-            let gate = Arc::clone(&self);
-            let (reception, open) = (Arc::clone(&reception), open.clone());
+            let visitor = self.pending.enter(address.ip());
+            self.metrics.strangers_now(self.pending.waiting());
+            let accept_loop = Arc::clone(&self);
+            let (sessions, open) = (Arc::clone(&sessions), open.clone());
             let stop = stop.clone();
             tokio::spawn(async move {
-                let peer = gate.meet(stream, address, visitor, stop).await;
-                gate.metrics.strangers_now(gate.lobby.waiting());
+                let peer = accept_loop.meet(stream, address, visitor, stop).await;
+                accept_loop
+                    .metrics
+                    .strangers_now(accept_loop.pending.waiting());
                 if let Some(peer) = peer {
-                    reception.receive(peer).await;
+                    sessions.receive(peer).await;
                 }
-                gate.memory.soon();
+                accept_loop.memory.soon();
                 drop(open);
             });
         }
@@ -198,7 +200,7 @@ impl Gate {
             self.refused(address, &words);
             return None;
         };
-        self.lobby.remember(address.ip());
+        self.pending.remember(address.ip());
         stream.get_mut().0.begin();
         self.metrics.connection_accepted();
         tracing::info!(%address, peer = peer.label, "connected");

@@ -3,17 +3,16 @@
 pub(crate) mod breaches;
 pub(crate) mod counter;
 pub mod listener;
-pub(crate) mod lobby;
 pub mod metrics;
-pub(crate) mod old_peers;
-pub(crate) mod reception;
+pub(crate) mod pending;
 pub mod serve;
 pub mod session;
+pub(crate) mod sessions;
 
-use crate::daemon::listener::{ConnectionLimits, Gate};
+use crate::daemon::listener::{AcceptLoop, ConnectionLimits};
 use crate::daemon::metrics::{Metrics, serve_metrics};
-use crate::daemon::reception::Reception;
 use crate::daemon::session::{SessionHandler, SessionLimits};
+use crate::daemon::sessions::Sessions;
 use crate::identity::Identity;
 use crate::identity::trust::{TlsSetupError, Trust, server_tls};
 use crate::system::clock::Clock;
@@ -118,14 +117,14 @@ impl Daemon {
             let answering = serve_metrics(listener, Arc::clone(&metrics), stop.clone());
             tokio::spawn(answering)
         });
-        let gate = Arc::new(Gate::new(
+        let accept_loop = Arc::new(AcceptLoop::new(
             self.tls,
             self.settings.trust,
             self.settings.clock,
             self.settings.connections,
             Arc::clone(&metrics),
         ));
-        let reception = Arc::new(Reception::new(
+        let sessions = Arc::new(Sessions::new(
             handler,
             self.settings.sessions,
             Arc::clone(&metrics),
@@ -133,7 +132,7 @@ impl Daemon {
         ));
         // Nothing is ever sent: the channel closes when the last connection has ended.
         let (open, mut all_ended) = tokio::sync::mpsc::channel(1);
-        gate.run(self.listener, reception, open, stop).await;
+        accept_loop.run(self.listener, sessions, open, stop).await;
         tracing::info!("stopping");
         let _: Result<Option<()>, _> = tokio::time::timeout(grace, all_ended.recv()).await;
         if let Some(monitor) = monitor {

@@ -5,10 +5,10 @@ use crate::daemon::listener::ConnectionLimits;
 use crate::daemon::metrics::Metrics;
 use crate::daemon::session::SessionLimits;
 use crate::daemon::{Daemon, DaemonError, DaemonSettings};
-use crate::house::TrainingHouse;
-use crate::house::ledger::{Ledger, LedgerError, Loss};
-use crate::house::policy::Policy;
-use crate::house::provider_data::{DataError, ProviderData};
+use crate::guard::ProviderService;
+use crate::guard::ledger::{Ledger, LedgerError, Loss};
+use crate::guard::policy::Policy;
+use crate::guard::provider_data::{DataError, ProviderData};
 use crate::identity::trust::{Trust, TrustError};
 use crate::identity::{Identity, IdentityError};
 use crate::system::clock::{Clock, SystemClock};
@@ -90,7 +90,7 @@ fn serve_with(
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let metrics = Arc::new(Metrics::default());
     let identity = Identity::load(&config.identity)?;
-    let house = house(config, &identity, &clock, &metrics)?;
+    let guard = guard(config, &identity, &clock, &metrics)?;
     let settings = settings(config, identity, clock)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -103,21 +103,21 @@ fn serve_with(
     let served = runtime.block_on(async {
         let daemon = Daemon::bind(settings, metrics).await?;
         let address = daemon.address();
-        tracing::info!(%address, data_set = house.policy.data_set, rows = house.data.rows(), "serving");
+        tracing::info!(%address, data_set = guard.policy.data_set, rows = guard.data.rows(), "serving");
         ready(address);
-        daemon.run(Arc::new(house), stop).await
+        daemon.run(Arc::new(guard), stop).await
     });
     // Sessions that did not end in time hold threads; they end with the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(served?)
 }
 
-fn house(
+fn guard(
     config: &ProviderConfig,
     identity: &Identity,
     clock: &Arc<dyn Clock>,
     metrics: &Arc<Metrics>,
-) -> Result<TrainingHouse, ServeError> {
+) -> Result<ProviderService, ServeError> {
     let data = ProviderData::load(config).map_err(ServeError::Data)?;
     for words in data.warnings() {
         tracing::warn!(words, "data");
@@ -130,9 +130,15 @@ fn house(
         }
     };
     let ledger = open_ledger(config, clock)?;
+    let cap = config.limits.private_cap();
+    let name = config.data_set.as_str();
+    for other in ledger.other_data_sets(name, Some(data.digest()), cap.as_ref())? {
+        tracing::warn!(words = %other, "data set");
+    }
     clean(config)?;
-    let house = TrainingHouse {
+    let guard = ProviderService {
         policy: Policy::new(config),
+        config: config.path.clone(),
         data,
         row_secret: row_secret(&row_secret_path(&config.store), &ledger)?,
         ledger,
@@ -140,8 +146,8 @@ fn house(
         randomness,
         metrics: Arc::clone(metrics),
     };
-    house.show_budget()?;
-    Ok(house)
+    guard.show_budget()?;
+    Ok(guard)
 }
 
 /// Opens the ledger of a configuration and sees that it can be written.

@@ -6,7 +6,7 @@ use crate::system::stop::StopSignal;
 use crate::wire::WireLimits;
 use heda_blocks::channel::{Channel, ChannelError, WireError};
 use heda_blocks::stop::{Stop, StopCode};
-use heda_train::house::Refusal;
+use heda_job::guard::Refusal;
 use std::time::Duration;
 
 /// Serves sessions, each in a thread of its own.

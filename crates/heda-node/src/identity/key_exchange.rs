@@ -19,7 +19,7 @@ use rustls::crypto::{
     SupportedKxGroup,
 };
 use rustls::ffdhe_groups::FfdheGroup;
-use rustls::{CommonState, Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
+use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 use zeroize::Zeroizing;
 
 /// Bytes of an encapsulation key.
@@ -31,19 +31,13 @@ const POINT_BYTES: usize = 32;
 
 const INVALID: Error = Error::PeerMisbehaved(PeerMisbehaved::InvalidKeyShare);
 
-/// What TLS is made of. X25519 alone is there so that programs of version 0.1 can be told to update:
-/// the data user goes on with nobody who agreed to no more than that.
+/// What TLS is made of. There is no other key exchange: with a peer that knows only X25519 the
+/// handshake fails.
 pub fn provider() -> CryptoProvider {
     CryptoProvider {
-        kx_groups: vec![&Hybrid, X25519],
+        kx_groups: vec![&Hybrid],
         ..rustls::crypto::ring::default_provider()
     }
-}
-
-/// Whether a connection has a secret of both kinds.
-pub(crate) fn is_hybrid(connection: &CommonState) -> bool {
-    let group = connection.negotiated_key_exchange_group();
-    group.is_some_and(|group| group.name() == Hybrid.name())
 }
 
 /// X25519MLKEM768.

@@ -5,7 +5,6 @@
 //! and carries the expected name. That the peer holds the key is proved by its signature over
 //! the handshake, which rustls verifies with the algorithms of its provider.
 
-use crate::daemon::old_peers;
 use crate::identity::dates::validity;
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::key_exchange;
@@ -412,8 +411,7 @@ pub(crate) fn server_tls(
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_client_cert_verifier(Arc::new(Verifier(Arc::clone(trust))))
         .with_single_cert(identity.chain().to_vec(), identity.tls_key()?)?;
-    // Those of version 0.1 are let in as far as is needed to tell them to update.
-    config.alpn_protocols = vec![ALPN.to_vec(), old_peers::ALPN.to_vec()];
+    config.alpn_protocols = vec![ALPN.to_vec()];
     // A resumed session would skip the check of dates; sessions are long and few.
     config.session_storage = Arc::new(rustls::server::NoServerSessionStorage {});
     config.send_tls13_tickets = 0;

@@ -20,6 +20,20 @@ impl Timestamp {
     }
 }
 
+/// Date and time for people, to the minute.
+impl std::fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (hour, minute) = (self.0 / 3600 % 24, self.0 / 60 % 60);
+        write!(f, "{} {hour:02}:{minute:02} UTC", self.day())
+    }
+}
+
+impl std::fmt::Display for Day {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&heda_learn::date::text(self.0 as f64))
+    }
+}
+
 /// Where the time of day comes from.
 pub trait Clock: Send + Sync + std::fmt::Debug {
     /// The time now.
@@ -56,5 +70,18 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
         Timestamp(self.0.load(Ordering::SeqCst))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_read_dates() {
+        let moment = Timestamp(1_795_005_930);
+        assert_eq!(moment.to_string(), "2026-11-18 12:45 UTC");
+        assert_eq!(moment.day().to_string(), "2026-11-18");
+        assert_eq!(Timestamp(0).to_string(), "1970-01-01 00:00 UTC");
     }
 }

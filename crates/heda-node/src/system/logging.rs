@@ -14,8 +14,13 @@ use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The library below us would log records at finer levels.
-const USUAL: &str = "info,rustls=warn";
+/// What is shown, from the least to the most. TLS would log records at its finer levels.
+const LEVELS: [&str; 4] = [
+    "warn",
+    "info,rustls=warn",
+    "debug,rustls=info",
+    "trace,rustls=debug",
+];
 /// Longer lines are cut.
 const LINE_LIMIT: usize = 4096;
 /// Lines that wait for a reader.
@@ -44,14 +49,21 @@ pub enum LogFormat {
     Json,
 }
 
-/// Starts logging to stderr; `HEDA_LOG` changes what is shown. Called once, by the program, which
-/// calls [`finish`] at its end.
-pub fn start(format: LogFormat) {
+/// What is shown for this verbosity: 0 is usual, less is warnings only, 1 and 2 are more.
+fn shown(verbosity: i8) -> Targets {
+    let place = verbosity.clamp(-1, 2) + 1;
+    LEVELS[place as usize].parse().unwrap_or_default()
+}
+
+/// Starts logging to stderr. `verbosity` is 0 for what is usual, -1 for warnings only, 1 and 2 for
+/// more; the variable `HEDA_LOG` takes precedence. Called once, by the program, which calls
+/// [`finish`] at its end.
+pub fn start(format: LogFormat, verbosity: i8) {
     let asked = std::env::var("HEDA_LOG").ok();
     let asked = asked.and_then(|words| words.parse::<Targets>().ok());
-    let shown = asked.unwrap_or_else(|| USUAL.parse().unwrap_or_default());
+    let shown = asked.unwrap_or_else(|| shown(verbosity));
     OUTLET.get_or_init(|| outlet(std::io::stderr()));
-    let lines = fmt::layer().with_writer(Line::default);
+    let lines = fmt::layer().with_writer(LogLine::default);
     let logs = tracing_subscriber::registry().with(shown);
     // A second start in one process changes nothing.
     let _ = match format {
@@ -106,9 +118,9 @@ fn outlet(mut to: impl Write + Send + 'static) -> SyncSender<Job> {
 
 /// One event as it is being formatted; it is handed on when it is whole.
 #[derive(Default)]
-struct Line(Vec<u8>);
+struct LogLine(Vec<u8>);
 
-impl Write for Line {
+impl Write for LogLine {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -119,7 +131,7 @@ impl Write for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for LogLine {
     fn drop(&mut self) {
         let line = fitted(std::mem::take(&mut self.0));
         let sent = match (PACE.allow(), OUTLET.get()) {
@@ -212,11 +224,25 @@ mod tests {
 
     #[test]
     fn what_is_usual_can_be_read() {
-        let usual: Targets = USUAL.parse().unwrap();
+        let usual = shown(0);
         assert!(usual.would_enable("heda_node::daemon", &tracing::Level::INFO));
         assert!(!usual.would_enable("heda_node::daemon", &tracing::Level::DEBUG));
         assert!(!usual.would_enable("rustls::conn", &tracing::Level::INFO));
         assert_eq!(usual.default_level(), Some(LevelFilter::INFO));
+    }
+
+    #[test]
+    fn each_level_shows_more_than_the_one_before() {
+        let levels = [i8::MIN, -1, 0, 1, 2, i8::MAX].map(|v| shown(v).default_level().unwrap());
+        let expected = [
+            LevelFilter::WARN,
+            LevelFilter::WARN,
+            LevelFilter::INFO,
+            LevelFilter::DEBUG,
+            LevelFilter::TRACE,
+            LevelFilter::TRACE,
+        ];
+        assert_eq!(levels, expected);
     }
 
     /// A disk without room, or a reader that went away.

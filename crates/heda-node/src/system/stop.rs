@@ -53,3 +53,24 @@ pub fn stop_on_signals(switch: StopSwitch) -> std::io::Result<()> {
     });
     Ok(())
 }
+
+/// Ends the process with this exit code on SIGINT, after `before`: for work that has no good point to
+/// stop at. Files are whole at any time, because they are written under another name first.
+pub fn exit_on_interrupt(code: i32, before: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let mut interrupt = {
+        let _within = runtime.enter();
+        signal(SignalKind::interrupt())?
+    };
+    let wait = move || {
+        if runtime.block_on(interrupt.recv()).is_some() {
+            before();
+            std::process::exit(code);
+        }
+    };
+    let thread = std::thread::Builder::new().name("interrupt".into());
+    thread.spawn(wait).map(drop)
+}

@@ -1,10 +1,10 @@
 //! The first frame each way: which version of the protocol a party speaks.
 //!
 //! The layout of a greeting, and of the stop that may follow it, never changes: parties of
-//! different versions must be able to tell each other so. Version 1 was gRPC; whoever offers that in
-//! the handshake is told so before any greeting.
+//! different versions must be able to tell each other so. Version 1 was gRPC: with it the handshake
+//! fails.
 
-use heda_train::proposal::PROTOCOL_VERSION;
+use heda_job::proposal::PROTOCOL_VERSION;
 
 /// The protocol's name in the TLS handshake, without a version.
 pub(crate) const ALPN: &[u8] = b"heda";
@@ -111,12 +111,12 @@ mod tests {
         };
         let older = of(PROTOCOL_VERSION - 1);
         assert!(
-            older.contains("this program speaks version 2; the peer must update"),
+            older.contains("this program speaks version 3; the peer must update"),
             "{older}"
         );
         let newer = of(PROTOCOL_VERSION + 1);
         assert!(
-            newer.contains("(heda 9) speaks protocol version 3")
+            newer.contains("(heda 9) speaks protocol version 4")
                 && newer.ends_with("update this program"),
             "{newer}"
         );

@@ -157,8 +157,8 @@ impl NetworkWire {
         }
     }
 
-    /// What carries the connection, for whoever waits for its end rather than leaving that to the
-    /// end of the wire.
+    /// What carries the connection, for a caller that waits for its end instead of leaving that to
+    /// the drop of the wire.
     pub(crate) fn take_carrier(&mut self) -> Option<JoinHandle<()>> {
         self.carrier.take()
     }

@@ -1,4 +1,4 @@
-//! Three hospitals with houses and ledgers, and a data user, over TLS on loopback.
+//! Three hospitals with guards and ledgers, and a data user, over TLS on loopback.
 #![allow(
     clippy::unwrap_used,
     dead_code,
@@ -9,8 +9,12 @@
 
 use crate::common::*;
 use heda_crypto::random::Randomness;
+use heda_job::description::{Protected, RawJob, Training};
+use heda_job::guard::LocalGuard;
+use heda_job::job::{JobSpec, Outcome, Quiet};
+use heda_job::local::{self, LocalProvider, fresh_job_id};
+use heda_job::proposal::Spending;
 use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings};
 use heda_learn::resident::Resolution;
 use heda_node::client::state::StateFile;
@@ -18,15 +22,11 @@ use heda_node::client::training::{NetworkJob, NetworkJobError};
 use heda_node::client::{Connector, RemoteProvider};
 use heda_node::config::{OnLoss, ProviderConfig};
 use heda_node::daemon::metrics::Metrics;
-use heda_node::house::TrainingHouse;
-use heda_node::house::ledger::Ledger;
+use heda_node::guard::ProviderService;
+use heda_node::guard::ledger::Ledger;
 use heda_node::identity::Identity;
 use heda_node::system::clock::{Clock, SystemClock};
-use heda_node::system::stop::StopSwitch;
-use heda_train::house::OpenHouse;
-use heda_train::job::{Choice, JobSpec, Outcome, Quiet};
-use heda_train::local::{self, LocalProvider, fresh_job_id};
-use heda_train::proposal::{Engine, Ranking, Spending};
+use heda_node::system::stop::{StopSignal, StopSwitch};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,8 +54,11 @@ pub struct Hospital {
     pub epsilon_total: &'static str,
     /// Further lines under `[limits]`.
     pub limits: String,
+    pub iterations_per_day: u64,
+    /// Sessions at once.
+    pub sessions: usize,
     pub place: usize,
-    /// What its house shows.
+    /// What its guard shows.
     pub metrics: Arc<Metrics>,
 }
 
@@ -66,6 +69,8 @@ impl Hospital {
         Self {
             folder,
             limits: String::new(),
+            iterations_per_day: 100,
+            sessions: 8,
             identity: identity(NAMES[place]),
             user: user.clone(),
             more_users: Vec::new(),
@@ -96,11 +101,12 @@ impl Hospital {
             "identity = \"identity\"\ndata_set = \"biopsies\"\ndata = \"rows.csv\"\n\
              schema = \"{}\"\nlisten = \"127.0.0.1:0\"\nstore = \".\"\n[[allow]]\n\
              name = \"user\"\nfingerprint = \"{}\"\n{more}{known}[limits]\nepsilon_total = {}\n\
-             rows_per_batch_min = 50\niterations_per_job = 30\niterations_per_day = 100\n\
+             rows_per_batch_min = 50\niterations_per_job = 30\niterations_per_day = {}\n\
              known_co_providers_min = 1\nrevealed_per_unknown_max = 0.5\n{}\n",
             schema_path().display(),
             self.user.fingerprint(),
             self.epsilon_total,
+            self.iterations_per_day,
             self.limits,
         );
         let path = self.folder.path().join("provider.toml");
@@ -116,15 +122,17 @@ impl Hospital {
     pub fn serve(&self) -> Running {
         let config = self.config();
         let randomness = Randomness::seeded(SEED).party(NAMES[self.place]);
-        let house = TrainingHouse {
+        let guard = ProviderService {
             metrics: Arc::clone(&self.metrics),
-            ..house(&config, &self.identity, self.ledger(), randomness)
+            ..guard(&config, &self.identity, self.ledger(), randomness)
         };
         let mut peers = vec![pinned("user", &self.user)];
         peers.extend(self.more_users.iter().map(|user| pinned("other", user)));
         let mut setup = Setup::for_peers(peers);
         setup.identity = self.identity.clone();
-        setup.start(Arc::new(house))
+        setup.sessions.sessions = self.sessions;
+        setup.sessions.sessions_per_peer = self.sessions / 2;
+        setup.start(Arc::new(guard))
     }
 
     pub fn spent(&self) -> u64 {
@@ -133,31 +141,24 @@ impl Hospital {
 }
 
 pub fn spec(job: u64) -> JobSpec {
-    JobSpec {
-        job: fresh_job_id(&Randomness::seeded(job)).unwrap(),
-        dataset: "biopsies".into(),
-        schema: Arc::new(Bundle::Bcwd.schema(Coding::Natural)),
-        positives: vec![1],
-        engine: Engine::Resident,
-        loss: LossKind::Logistic,
-        resolution: Resolution::default(),
-        settings: Settings {
-            method: Method::Lbfgs { memory: 10 },
-            c: Some(1.0),
-            tolerance: 1e-4,
-            max_iterations: 6,
+    let schema = Arc::new(Bundle::Bcwd.schema(Coding::Natural));
+    let raw = RawJob {
+        training: Training {
+            settings: Settings {
+                method: Method::Lbfgs { memory: 10 },
+                c: Some(1.0),
+                tolerance: 1e-4,
+                max_iterations: 6,
+            },
+            resolution: Resolution::default(),
+            ..Training::usual(&schema)
         },
-        holdout_permille: 200,
-        ranking: Ranking::Agreed {
-            method: heda_learn::score::Method::KruskalWallis,
-        },
-        choice: Choice::Best(5),
+        protected: Protected::Best(5),
         spending: Some(Spending::Total("1".parse().unwrap())),
-        privacy: None,
-        key_bits: 2048,
-        class_weight: None,
-        path: None,
-    }
+        ..RawJob::new("biopsies", &schema)
+    };
+    let id = fresh_job_id(&Randomness::seeded(job)).unwrap();
+    JobSpec::new(id, raw.try_into().unwrap(), schema)
 }
 
 pub struct World {
@@ -211,11 +212,23 @@ impl World {
         let folder = self.out.path().join(out);
         let mut state = match resume {
             true => StateFile::resume(&folder, "terms", &[]).unwrap(),
-            false => StateFile::begin(&folder, "terms", job.spec.job, &[]).unwrap(),
+            false => StateFile::begin(&folder, "terms", job.spec.id, &[]).unwrap(),
         };
         let runtime = runtime();
         let (_switch, stop) = StopSwitch::new();
         job.run(runtime.handle(), &mut state, &stop)
+    }
+
+    /// Begins a job that may be stopped.
+    pub fn run_until(
+        &self,
+        job: NetworkJob,
+        out: &str,
+        stop: &StopSignal,
+    ) -> Result<Outcome, NetworkJobError> {
+        let folder = self.out.path().join(out);
+        let mut state = StateFile::begin(&folder, "terms", job.spec.id, &[]).unwrap();
+        job.run(runtime().handle(), &mut state, stop)
     }
 
     pub fn spent(&self) -> Vec<u64> {
@@ -236,11 +249,11 @@ pub fn in_process_as(spec: &JobSpec) -> Vec<f64> {
         let text = rows_of(place);
         let reader = heda_learn::table::TableReader::new(&schema);
         let (rows, _) = reader.read_csv(text.as_bytes(), "rows").unwrap();
-        let seed = heda_train::fresh_row_seed(&randomness.party(name)).unwrap();
+        let seed = heda_job::RowSeed::fresh(&randomness.party(name)).unwrap();
         let limit = heda_dp::account::Accountant::new("1.5".parse().unwrap());
         LocalProvider {
             name: (*name).to_owned(),
-            house: Box::new(OpenHouse::new(
+            guard: Box::new(LocalGuard::new(
                 Arc::new(rows),
                 Arc::clone(&schema),
                 seed,

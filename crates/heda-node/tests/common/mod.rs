@@ -17,10 +17,10 @@ use heda_node::daemon::listener::ConnectionLimits;
 use heda_node::daemon::metrics::{Ending, Metrics};
 use heda_node::daemon::session::{SessionError, SessionHandler, SessionLimits};
 use heda_node::daemon::{Daemon, DaemonError, DaemonSettings};
-use heda_node::house::TrainingHouse;
-use heda_node::house::ledger::Ledger;
-use heda_node::house::policy::Policy;
-use heda_node::house::provider_data::ProviderData;
+use heda_node::guard::ProviderService;
+use heda_node::guard::ledger::Ledger;
+use heda_node::guard::policy::Policy;
+use heda_node::guard::provider_data::ProviderData;
 use heda_node::identity::Identity;
 use heda_node::identity::trust::{PeerIdentity, Recognition, Trust, TrustedPeer};
 use heda_node::system::clock::{Clock, ManualClock, SystemClock, Timestamp};
@@ -32,15 +32,16 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-/// A house as its configuration says, with this ledger and these coins.
-pub fn house(
+/// A guard as its configuration says, with this ledger and these coins.
+pub fn guard(
     config: &ProviderConfig,
     identity: &Identity,
     ledger: Ledger,
     randomness: Randomness,
-) -> TrainingHouse {
-    TrainingHouse {
+) -> ProviderService {
+    ProviderService {
         policy: Policy::new(config),
+        config: config.path.clone(),
         data: ProviderData::load(config).unwrap(),
         ledger,
         identity: identity.signing_key().clone(),

@@ -1,7 +1,7 @@
 //! Steps J1 to J6 by hand, with the tags of `docs/protocols.md`.
 
 use heda_blocks::channel::{Channel, ChannelError};
-use heda_train::proposal::{Proposal, Split};
+use heda_job::proposal::{Proposal, Split};
 use sha2::{Digest, Sha256};
 
 pub(crate) const PROPOSAL: u8 = 0x01;
@@ -10,6 +10,7 @@ pub(crate) const ANNOUNCEMENTS: u8 = 0x03;
 pub(crate) const SPLIT: u8 = 0x05;
 pub(crate) const CHARGE: u8 = 0x08;
 pub(crate) const RELEASE: u8 = 0x09;
+pub(crate) const AGREEMENT: u8 = 0x0a;
 
 pub(crate) fn agree(channel: &mut Channel, proposal: &Proposal) -> Result<(), ChannelError> {
     channel.send(PROPOSAL, &serde_json::to_vec(proposal).unwrap())?;
@@ -22,7 +23,13 @@ pub(crate) fn agree(channel: &mut Channel, proposal: &Proposal) -> Result<(), Ch
     let bytes: Vec<u8> = pairs
         .map(|pair| u8::from_str_radix(pair, 16).unwrap())
         .collect();
-    channel.send(ANNOUNCEMENTS, &bytes)
+    channel.send(ANNOUNCEMENTS, &bytes)?;
+    let agreement = serde_json::json!({
+        "trusted": 0,
+        "persons": false,
+        "first_step": accepted["next_step"],
+    });
+    channel.send(AGREEMENT, agreement.to_string().as_bytes())
 }
 
 /// Five features encrypted, four published.

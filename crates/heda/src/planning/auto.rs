@@ -3,10 +3,10 @@
 use super::{COMPARED_ROWS, Shape, measure};
 use crate::failure::Failure;
 use heda_crypto::random::Randomness;
+use heda_job::estimate::{EstimateError, Estimator};
+use heda_job::job::{IotaChooser, JobSpec, Known, NoIota};
 use heda_learn::data::Dataset;
 use heda_learn::partition::{CostModel, Goal, Partition, PartitionError};
-use heda_train::estimate::{EstimateError, Estimator};
-use heda_train::job::{Choice, IotaChooser, JobSpec, Known, NoIota};
 use std::sync::Arc;
 
 /// Chooses how many features are encrypted, for a goal: time measured as above with all parties on
@@ -26,16 +26,17 @@ impl AutoIota {
         sample: Option<&Dataset>,
         randomness: &Randomness,
     ) -> JobSpec {
-        let bits = spec.resolution.value_bits();
-        let estimator = sample
-            .map(|rows| Estimator::new(rows, spec.spending.clone(), bits, randomness.clone()));
+        let bits = spec.job.resolution().value_bits();
+        let estimator = sample.map(|rows| {
+            Estimator::new(rows, spec.job.spending().cloned(), bits, randomness.clone())
+        });
         let chooser = Self {
             goal,
             spec: spec.clone(),
             estimator,
         };
         JobSpec {
-            choice: Choice::Auto(Arc::new(chooser)),
+            iota: Some(Arc::new(chooser)),
             ..spec
         }
     }
@@ -43,8 +44,9 @@ impl AutoIota {
     /// The line through the times with the best feature encrypted and with all of them.
     fn cost_model(&self, known: &Known<'_>) -> Result<CostModel, NoChoice> {
         let order = known.ranking.order();
-        let iterations = self.spec.settings.max_iterations;
-        let iterations = iterations.saturating_mul(self.spec.positives.len() as u32);
+        let training = self.spec.job.training();
+        let each = training.map_or(0, |training| training.settings.max_iterations);
+        let iterations = each.saturating_mul(self.spec.job.positives().len() as u32);
         let mut times = Vec::new();
         for iota in [1, order.len()] {
             let shape = Shape {
@@ -74,7 +76,7 @@ impl AutoIota {
     /// Publishes what is not encrypted only where an estimate says that it pays.
     fn published_or_not(&self, chosen: Partition) -> Result<Partition, NoChoice> {
         let all = chosen.iota() == chosen.ranking().len();
-        if all || self.spec.spending.is_none() {
+        if all || self.spec.job.spending().is_none() {
             return Ok(chosen);
         }
         let Some(estimator) = &self.estimator else {
@@ -127,9 +129,9 @@ impl IotaChooser for AutoIota {
 mod tests {
     use super::*;
     use crate::Job;
+    use heda_job::proposal::JobId;
     use heda_learn::bundled::{Bundle, Coding};
     use heda_learn::score::Ranking as Order;
-    use heda_train::proposal::JobId;
 
     fn spec(spending: &str) -> JobSpec {
         let schema = Bundle::Bcwd.schema(Coding::Paper);
@@ -142,8 +144,14 @@ mod tests {
     fn chosen(spending: &str, sample: bool) -> Partition {
         let (rows, _) = Bundle::Bcwd.table(Coding::Paper).unwrap();
         let spec = spec(spending);
-        let estimator =
-            sample.then(|| Estimator::new(&rows, spec.spending.clone(), 10, Randomness::seeded(3)));
+        let estimator = sample.then(|| {
+            Estimator::new(
+                &rows,
+                spec.job.spending().cloned(),
+                10,
+                Randomness::seeded(3),
+            )
+        });
         let auto = AutoIota {
             goal: Goal::WithinSeconds(1e9),
             spec,

@@ -8,6 +8,7 @@ use heda_dp::column::ColumnSpec;
 use heda_dp::points::{Points, PointsError};
 use heda_learn::data::{Dataset, DatasetError};
 use heda_learn::schema::{Bounds, Kind, LevelCoding, Schema};
+use heda_learn::spelling::nearest_first;
 use std::ops::Range;
 
 /// Most bits of the grid of a number.
@@ -57,8 +58,13 @@ pub enum PublicationError {
     #[error("no feature to publish is named")]
     None,
     /// Not in the schema.
-    #[error("the schema has no column {0:?} to publish")]
-    Unknown(String),
+    #[error("the schema has no column {name:?} to publish; it has {columns}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The columns that there are, the nearest name first.
+        columns: String,
+    },
     /// Named twice.
     #[error("column {0:?} is named twice; publish it once")]
     Repeated(String),
@@ -213,9 +219,13 @@ impl Publication {
 impl Published {
     fn find(schema: &Schema, name: &str, bits: u32) -> Result<Self, PublicationError> {
         let mut columns = schema.columns().iter().zip(schema.features());
+        let unknown = || PublicationError::Unknown {
+            name: name.to_owned(),
+            columns: nearest_first(name, schema.columns().iter().map(|column| column.name())),
+        };
         let (column, feature) = columns
             .find(|(column, _)| column.name() == name)
-            .ok_or_else(|| PublicationError::Unknown(name.to_owned()))?;
+            .ok_or_else(unknown)?;
         let (spec, onehot, meaning) = match column.kind() {
             Kind::Numeric { bounds, .. } => {
                 let spec = ColumnSpec::Grid { steps: 1 << bits };
@@ -342,9 +352,10 @@ mod tests {
         let (data, _) = Bundle::Car.table(Coding::Paper).unwrap();
         let new = |n: &[&str], bits| Publication::new(&schema, &names(n), bits);
         assert_eq!(new(&[], 10), Err(PublicationError::None));
-        assert_eq!(
-            new(&["nose"], 10),
-            Err(PublicationError::Unknown("nose".into()))
+        let unknown = new(&["door"], 10).unwrap_err().to_string();
+        assert!(
+            unknown.contains("no column \"door\" to publish; it has `doors`, "),
+            "{unknown}"
         );
         assert_eq!(
             new(&["doors", "doors"], 10),

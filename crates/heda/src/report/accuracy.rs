@@ -4,8 +4,8 @@ use super::chart::{Bar, bars};
 use super::markup::{pair, section, table};
 use super::percent;
 use crate::summary::{Matrix, NumberResult, Summary, interval, r_squared, significant};
+use heda_job::histogram::Confusion;
 use heda_learn::model::Errors;
-use heda_train::histogram::Confusion;
 use maud::{Markup, html};
 
 /// The whole part.
@@ -13,9 +13,13 @@ pub(super) fn accuracy(summary: &Summary) -> Markup {
     if let Some(number) = &summary.number {
         return of_number(summary, number);
     }
+    let drawn = drawn(summary);
     let left = html! {
-        (bars("Right predictions on held-out rows", &drawn(summary), Some(1.0)))
+        (bars("Right predictions on held-out rows", &drawn, Some(1.0)))
         p.key { span.model {} " under encryption " span.control {} " for comparison" }
+        @if drawn.iter().any(|bar| bar.interval.is_some()) {
+            p.key { "The line in the bar is the 95 % interval." }
+        }
     };
     let right = html! {
         @if let Some(confusion) = &summary.confusion {
@@ -37,6 +41,7 @@ fn of_number(summary: &Summary, number: &NumberResult) -> Markup {
             "this model" => "model",
             _ => "control",
         },
+        interval: None,
     };
     let drawn: Vec<Bar> = compared.iter().map(bar).collect();
     let row = |(label, errors): &(&str, Errors)| {
@@ -74,23 +79,38 @@ fn drawn(summary: &Summary) -> Vec<Bar> {
     let dropped = summary.dropped_accuracy;
     let dropped = dropped.filter(|_| summary.iota < summary.features);
     let of_all = summary.matrix.as_ref().map(|matrix| matrix.accuracy);
+    let majority = match summary.privacy.is_some() && summary.majority_in_clear {
+        true => "most frequent class, counted in clear",
+        false => "most frequent class",
+    };
     let rows = [
         ("this model", summary.accuracy.or(of_all), "model"),
         ("in clear, all features", summary.plain_accuracy, "control"),
         ("in clear, published features dropped", dropped, "control"),
-        ("most frequent class", summary.majority_accuracy, "control"),
+        (majority, summary.majority_accuracy, "control"),
     ];
     let bar = |label: &str, value: f64, class| Bar {
         label: label.into(),
         value,
         shown: percent(value),
         class,
+        interval: None,
     };
     let whole = rows.into_iter();
     let whole = whole.filter_map(|(label, share, class)| share.map(|s| bar(label, s, class)));
+    let whole = whole.map(|bar| match bar.class {
+        "model" => Bar {
+            interval: summary.interval_of_model(),
+            ..bar
+        },
+        _ => bar,
+    });
     let of_class = summary.by_class.iter().filter_map(|result| {
         let label = format!("{} against the rest", result.class);
-        result.accuracy.map(|share| bar(&label, share, "model"))
+        result.accuracy.map(|share| Bar {
+            interval: result.accuracy_interval,
+            ..bar(&label, share, "model")
+        })
     });
     whole.chain(of_class).collect()
 }
@@ -134,10 +154,10 @@ fn measures(summary: &Summary, confusion: &Confusion) -> Markup {
         tp + confusion.false_negatives,
         tn + confusion.false_positives,
     );
-    let noisy = summary.private.as_ref().and_then(|p| p.counts_deviation);
+    let noisy = summary.privacy.as_ref().and_then(|p| p.counts_deviation);
     // With noise the whole is known for all rows only.
     let sure = |part: u64, whole: u64| match noisy {
-        None => interval(part, whole, 0.0),
+        None => interval(part, whole),
         Some(_) if whole == positives + negatives => summary.accuracy_interval,
         Some(_) => None,
     };
@@ -154,14 +174,18 @@ fn measures(summary: &Summary, confusion: &Confusion) -> Markup {
     let rows = [
         row("right".into(), tp + tn, positives + negatives),
         row(format!("sensitivity ({positive} found)"), tp, positives),
-        row("specificity (others left alone)".into(), tn, negatives),
+        row(
+            "specificity (other classes correctly rejected)".into(),
+            tn,
+            negatives,
+        ),
         row("precision".into(), tp, tp + confusion.false_positives),
     ];
-    table(
-        "Shares, with 95 % intervals by Wilson",
-        &["share of rows", "value", "between"],
-        &rows,
-    )
+    let title = match noisy {
+        None => "Shares, with 95 % intervals by Wilson",
+        Some(_) => "Shares; the 95 % interval accounts for noise",
+    };
+    table(title, &["share of rows", "value", "between"], &rows)
 }
 
 fn of_matrix(matrix: &Matrix, classes: &[String]) -> Markup {
@@ -170,14 +194,39 @@ fn of_matrix(matrix: &Matrix, classes: &[String]) -> Markup {
     table("Held-out rows by class", &head, &rows)
 }
 
+fn area(summary: &Summary) -> Markup {
+    let Some([low, high]) = summary.auc else {
+        return html! {};
+    };
+    let noise = summary.privacy.as_ref().map(|p| p.counts_deviation);
+    let words = match noise {
+        None => format!(
+            "Area under the ROC curve: between {low:.4} and {high:.4}. The data user sees counts of \
+             scores by range, not scores, so the area is known within bounds."
+        ),
+        Some(deviation) => {
+            let much =
+                deviation.map_or(String::new(), |d| format!(" of standard deviation {d:.1}"));
+            format!(
+                "Area under the ROC curve: about {low:.2} to {high:.2} by the counts as they are \
+                 shown. Each of them carries noise{much}, so these are estimates and no bounds."
+            )
+        }
+    };
+    html! { p { (words) } }
+}
+
 fn words(summary: &Summary) -> Markup {
-    let noisy = summary.private.as_ref().and_then(|p| p.counts_deviation);
+    let noisy = summary.privacy.as_ref();
+    let noisy = noisy.and_then(|p| p.counts_deviation.zip(p.right_deviation));
     html! {
-        @if let Some(deviation) = noisy {
+        @if let Some((deviation, right)) = noisy {
             p {
-                "The counts carry noise of deviation " (format!("{deviation:.1}")) " each, and were then \
-                 made to fit the number of rows. The interval of all right predictions accounts for \
-                 it; the other shares are as uncertain or more."
+                "Right predictions were counted on their own, with noise of standard deviation "
+                (format!("{right:.1}")) "; the counts of the table carry "
+                (format!("{deviation:.1}")) " each, and are shown as the nearest ones with as many \
+                 rows and right predictions. The interval accounts for noise and chance; the other \
+                 shares are less certain."
             }
         }
         @if !summary.by_class.is_empty() {
@@ -185,6 +234,14 @@ fn words(summary: &Summary) -> Markup {
                 "Each class is told from the rest by a model of its own, and rows are counted for \
                  one model at a time. How often the highest score names the right class is known \
                  only where held-out rows can be read in clear."
+            }
+        }
+        @if let Some(overall) = &summary.overall {
+            p {
+                "Where all models are right about a row, so is the highest score. So the highest \
+                 score is right for at least " (percent(overall.at_least)) " of the held-out rows as \
+                 estimated, and with 95 % confidence for at least " (percent(overall.confident))
+                " of new rows."
             }
         }
         @if let Some(matrix) = &summary.matrix {
@@ -199,13 +256,7 @@ fn words(summary: &Summary) -> Markup {
             }
             (of_matrix(matrix, &summary.classes))
         }
-        @if let Some([low, high]) = summary.auc {
-            p {
-                "Area under the ROC curve: between " (format!("{low:.4}")) " and "
-                (format!("{high:.4}")) ". The data user sees counts of scores by range, not \
-                scores, so the area is known within bounds."
-            }
-        }
+        (area(summary))
         @if summary.plain_accuracy.is_some() {
             p {
                 "The controls in clear use the same training and held-out rows, all in one place \

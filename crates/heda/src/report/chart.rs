@@ -14,15 +14,28 @@ pub(super) struct Bar {
     pub(super) value: f64,
     pub(super) shown: String,
     pub(super) class: &'static str,
+    /// Between what the value lies, drawn as a line into the bar.
+    pub(super) interval: Option<[f64; 2]>,
 }
 
 /// Horizontal bars from zero. With negative values zero lies in the middle.
 pub(super) fn bars(title: &str, bars: &[Bar], largest: Option<f64>) -> Markup {
-    let sizes = bars.iter().map(|bar| finite(bar.value).abs());
+    let ends = |bar: &Bar| {
+        bar.interval
+            .into_iter()
+            .flatten()
+            .map(f64::abs)
+            .collect::<Vec<_>>()
+    };
+    let sizes = bars
+        .iter()
+        .flat_map(|bar| ends(bar).into_iter().chain([bar.value.abs()]))
+        .map(finite);
     let largest = largest
         .unwrap_or_else(|| sizes.fold(0.0, f64::max))
         .max(f64::MIN_POSITIVE);
-    let signed = bars.iter().any(|bar| bar.value < 0.0);
+    let negative = |bar: &Bar| bar.value < 0.0 || bar.interval.is_some_and(|[low, _]| low < 0.0);
+    let signed = bars.iter().any(negative);
     let (zero, room) = if signed {
         (WIDTH / 2.0, WIDTH / 2.0)
     } else {
@@ -39,16 +52,39 @@ pub(super) fn bars(title: &str, bars: &[Bar], largest: Option<f64>) -> Markup {
             rect x="0" y=(tenth(top + 18.0)) width=(WIDTH) height=(BAR) class="back" {}
             rect x=(tenth(left)) y=(tenth(top + 18.0)) width=(tenth(length)) height=(BAR)
                 class=(bar.class) {}
+            @if let Some(interval) = bar.interval {
+                (whisker(interval.map(|end| {
+                    zero + (finite(end) / largest).clamp(-1.0, 1.0) * room
+                }), top + 18.0))
+            }
         }
         @if signed {
             line x1=(zero) y1="0" x2=(zero) y2=(tenth(height)) class="axis" {}
         }
     };
+    let between = |bar: &Bar| match bar.interval {
+        Some([low, high]) => format!(" ({low:.3} to {high:.3})"),
+        None => String::new(),
+    };
     let words = bars
         .iter()
-        .map(|bar| format!("{}: {}", bar.label, bar.shown));
+        .map(|bar| format!("{}: {}{}", bar.label, bar.shown, between(bar)));
     let description = words.collect::<Vec<_>>().join("; ");
     drawing(title, &description, height, &inner)
+}
+
+/// A line between two places across a bar, with a mark at both ends.
+fn whisker([from, to]: [f64; 2], top: f64) -> Markup {
+    let middle = tenth(top + BAR / 2.0);
+    let (upper, lower) = (tenth(top), tenth(top + BAR));
+    // The marks stay inside the drawing.
+    let [from, to] = [from, to].map(|x| tenth(x.clamp(1.0, WIDTH - 1.0)));
+    html! {
+        line x1=(from) y1=(middle) x2=(to) y2=(middle) class="whisker" {}
+        @for end in [&from, &to] {
+            line x1=(end) y1=(upper) x2=(end) y2=(lower) class="whisker" {}
+        }
+    }
 }
 
 /// Positive values one after the other on a logarithmic axis.
@@ -140,7 +176,30 @@ mod tests {
             value,
             shown: format!("{value}"),
             class: "good",
+            interval: None,
         }
+    }
+
+    #[test]
+    fn an_interval_is_drawn_into_its_bar_and_stays_inside() {
+        let sure = |low, high| Bar {
+            interval: Some([low, high]),
+            ..bar("a", 0.5)
+        };
+        let drawn = bars("t", &[sure(0.25, 0.75)], Some(1.0)).into_string();
+        assert_eq!(drawn.matches("class=\"whisker\"").count(), 3);
+        assert!(drawn.contains("x1=\"100.0\"") && drawn.contains("x2=\"300.0\""));
+        assert!(drawn.contains("a: 0.5 (0.250 to 0.750)"));
+        let wide = bars("t", &[sure(0.0, 7.0)], Some(1.0)).into_string();
+        assert!(wide.contains("x2=\"399.0\"") && wide.contains("x1=\"1.0\""));
+        // Across nought the whole drawing has two sides.
+        let across = bars("t", &[sure(-1.0, 1.0)], None).into_string();
+        assert!(across.contains("class=\"axis\""));
+        assert!(
+            !bars("t", &[bar("a", 0.5)], None)
+                .into_string()
+                .contains("whisker")
+        );
     }
 
     #[test]

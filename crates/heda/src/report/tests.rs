@@ -1,11 +1,11 @@
 use super::*;
-use crate::summary::{Bytes, ClassResult, Phase, Seconds};
+use crate::summary::{BudgetLeft, Bytes, ClassResult, CpuSeconds, Phase, Promise, Seconds};
+use heda_job::histogram::Confusion;
+use heda_job::job::{ChosenPenalty, Revealed};
+use heda_job::proposal::Engine;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::loss::LossKind;
-use heda_learn::model::Provenance;
-use heda_train::histogram::Confusion;
-use heda_train::job::{ChosenPenalty, Revealed};
-use heda_train::proposal::Engine;
+use heda_learn::model::{Provenance, SpentOn, Unit};
 
 /// What a hostile provider might call a feature.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>&\"'";
@@ -42,6 +42,8 @@ fn summary() -> Summary {
         cryptosystem: "none",
         epsilon_total: Some(2.5),
         iterations: 3,
+        passes: 3.0,
+        converged: true,
         accuracy: Some(0.95),
         accuracy_interval: Some([0.76, 0.99]),
         confusion: Some(Confusion {
@@ -53,12 +55,17 @@ fn summary() -> Summary {
         classes: vec!["well".into(), HOSTILE.into()],
         auc: Some([0.97, 0.98]),
         by_class: Vec::new(),
+        overall: None,
         matrix: None,
         number: None,
-        private: None,
+        privacy: None,
+        budget_left: Vec::new(),
+        guarantee: None,
+        noise_in_effects: Vec::new(),
         plain_accuracy: Some(0.96),
         dropped_accuracy: Some(0.9),
         majority_accuracy: Some(0.5),
+        majority_in_clear: true,
         seconds: Seconds {
             total: 130.0,
             setup: 1.0,
@@ -67,8 +74,10 @@ fn summary() -> Summary {
             user: 0.5,
             provider: Some(60.0),
         },
+        cpu_seconds: CpuSeconds::default(),
         round_trips: 9,
         bytes,
+        bytes_per_row_iteration: 12.5,
         us_per_row_iteration: 17.0,
         revealed: Revealed {
             gradient_numbers: 40,
@@ -116,6 +125,7 @@ fn model() -> Model {
         rows: 80,
         providers: 1,
         iterations: 3,
+        privacy: None,
         features: vec![],
         versions: Default::default(),
         notes: Default::default(),
@@ -133,7 +143,7 @@ fn whole() -> String {
 fn effects_are_those_of_the_way_that_a_model_looks() {
     let mut ends = vec![[0.0, 1.0]; 9];
     ends[1] = [0.25, 0.5];
-    let reach = heda_learn::reach::Reach::new(ends).unwrap();
+    let reach = heda_learn::clip_range::ClipRange::new(ends).unwrap();
     let cut = model().with_reach(reach).unwrap();
     let text = page(&summary(), &cut, "heda demo");
     let said = "Numbers count up to three deviations";
@@ -258,6 +268,112 @@ fn a_run_without_scores_publication_or_evaluation_has_a_page_too() {
 }
 
 #[test]
+fn a_private_run_begins_with_its_guarantee_and_has_nothing_that_is_not_its_own() {
+    let mut private = summary();
+    private.privacy = Some(Promise {
+        epsilon: 1.0,
+        delta: 1e-6,
+        unit: Unit::Row,
+        charged: Some(0.9998),
+        spent_on: vec![SpentOn {
+            what: "gradients".into(),
+            answers: 18,
+            share: 0.95,
+        }],
+        accuracy_in_clear: Some(0.97),
+        counts_deviation: Some(3.5),
+        right_deviation: Some(1.5),
+        bounds_from_rows: false,
+    });
+    private.budget_left = vec![BudgetLeft {
+        provider: "provider-1".into(),
+        epsilon: 1.66,
+    }];
+    let sentence = "Everything that this job revealed is private with ε = 1 and δ = 1e-6.";
+    private.guarantee = Some(sentence.into());
+    private.seeded = false;
+    private.epsilon_total = None;
+    private
+        .features_by_rank
+        .iter_mut()
+        .for_each(|f| (f.score, f.protection) = (None, "encrypted"));
+    private.noise_in_effects = vec![0.6; 9];
+    let page = super::page(&private, &model(), "heda");
+    balanced(&page);
+    let place = |words: &str| page.find(words).unwrap_or_else(|| panic!("{words}"));
+    assert!(place(sentence) < place("<h2>"), "above everything else");
+    assert!(page.contains("The providers charged ε = 0.9998"), "{page}");
+    assert!(page.contains("18 gradients") && page.contains("provider-1 has room for ε = 1.66"));
+    let text = private.text();
+    assert!(text.contains("charged: epsilon 0.9998"), "{text}");
+    for absent in [
+        "Share of the agreed scores",
+        "no ε was spent",
+        "Wilson",
+        "97.00",
+    ] {
+        assert!(!page.contains(absent), "{absent}");
+    }
+    // 1, 2 and −3 are larger than twice the noise, or not: of nine effects one is.
+    assert!(page.contains("noise at most") && page.contains("±0.6000"));
+    assert!(page.contains("sign included: 8 of 9."), "{page}");
+    assert!(page.contains("class=\"whisker\""));
+    // An area by noisy counts is no bound, and what was counted in clear says so.
+    assert!(
+        page.contains("about 0.97 to 0.98") && page.contains("no bounds"),
+        "{page}"
+    );
+    assert!(!page.contains("known within bounds"), "{page}");
+    assert!(page.contains("most frequent class, counted in clear"));
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!words.contains("AUC"), "{words}");
+    let majority = "Majority class 50.00 %, counted in clear: nobody in a real job would see it";
+    assert!(words.contains(majority), "{words}");
+    let alone = Summary {
+        majority_in_clear: false,
+        ..private.clone()
+    };
+    assert!(!alone.text().contains("50.00 %, counted in clear"));
+    assert!(
+        private
+            .who_learned()
+            .contains("This holds even if the data user cheats")
+    );
+    let person = private.privacy.clone().map(|promise| Promise {
+        unit: Unit::Person,
+        ..promise
+    });
+    let persons = Summary {
+        privacy: person,
+        ..private.clone()
+    };
+    assert!(
+        persons.text().contains("for a person,"),
+        "{}",
+        persons.text()
+    );
+    let words = persons.who_learned();
+    assert!(
+        words.contains("the rows of a person had their values"),
+        "{words}"
+    );
+    assert!(!words.contains("a row had its"), "{words}");
+    private.note_bounds_from_rows();
+    let page = super::page(&private, &model(), "heda");
+    assert!(!page.contains(sentence) && page.contains("nothing is guaranteed"));
+    assert!(
+        private
+            .text()
+            .contains("none: bounds were read from the rows")
+    );
+    assert!(private.who_learned().starts_with("Nothing is guaranteed"));
+    assert!(
+        !page.contains("holds even if the data user cheats"),
+        "{page}"
+    );
+}
+
+#[test]
 fn several_classes_are_told_apart_and_nothing_is_called_the_accuracy() {
     let mut several = summary();
     (several.accuracy, several.auc, several.majority_accuracy) = (None, None, None);
@@ -265,19 +381,24 @@ fn several_classes_are_told_apart_and_nothing_is_called_the_accuracy() {
     let result = |class: &str, share| ClassResult {
         class: class.into(),
         accuracy: Some(share),
+        accuracy_interval: None,
         confusion: None,
         auc: None,
         majority_accuracy: Some(0.5),
     };
     several.by_class = vec![result("low", 0.875), result(HOSTILE, 0.625)];
+    assert!(!super::page(&several, &model(), "heda").contains("class=\"whisker\""));
+    several.by_class[0].accuracy_interval = Some([0.8, 0.93]);
     let page = super::page(&several, &model(), "heda");
     balanced(&page);
     assert!(page.contains("low against the rest") && page.contains("87.5"));
     assert!(!page.contains(HOSTILE) && !page.contains("this model"));
+    assert!(page.contains("class=\"whisker\""));
+    assert!(page.contains("The line in the bar is the 95 % interval."));
     let text = several.text();
-    let line = format!("{:<36}{:>9}, the more", "  low against the rest", "87.50 %");
-    assert!(text.contains(&line), "{text}");
-    assert!(!text.contains("accuracy on held-out rows  "), "{text}");
+    let line = "  one-vs-rest   87.50 % low against the rest; the more frequent side 50.00 %";
+    assert!(text.contains(line), "{text}");
+    assert!(!text.contains("Accuracy  "), "{text}");
 }
 
 #[test]
@@ -311,12 +432,6 @@ fn a_chosen_penalty_is_shown_with_what_the_others_came_to() {
         assert!(page.contains(share), "{share}");
     }
     let text = chosen.text();
-    assert!(
-        text.contains("  C = 1                               90.00 %  chosen"),
-        "{text}"
-    );
-    assert!(
-        text.contains("  C = 10                              85.00 %\n"),
-        "{text}"
-    );
+    assert!(text.contains("  C = 1         90.00 % chosen"), "{text}");
+    assert!(text.contains("  C = 10        85.00 %\n"), "{text}");
 }

@@ -31,7 +31,7 @@ impl Matrix {
         let right = classes.map(|class| counts[class][class]).sum();
         Some(Self {
             accuracy: evaluation.accuracy?,
-            interval: interval(right, evaluation.confusion.total(), 0.0),
+            interval: interval(right, evaluation.confusion.total()),
             counts,
         })
     }

@@ -2,25 +2,79 @@
 
 use super::{Promise, Summary};
 use crate::knowledge::{Who, learned};
-use heda_train::proposal::Engine;
+use heda_job::proposal::{Engine, Privacy};
+use heda_learn::model::Unit;
+
+/// What a private job guarantees, in one sentence: ε, δ, for whom and against whom.
+pub(super) fn guarantee(privacy: &Privacy, providers: usize) -> String {
+    let others = providers.saturating_sub(1);
+    let colluding = others.saturating_sub(privacy.counts_on(providers) as usize);
+    let against = match (others, colluding) {
+        (0, _) | (_, 0) => "a data user that cheats".to_owned(),
+        (_, 1) => "a data user that cheats and colludes with one other provider".to_owned(),
+        (_, many) => format!("a data user that cheats and colludes with {many} other providers"),
+    };
+    // A person with more rows changes how many there are.
+    let (unit, except) = match privacy.persons {
+        true => (
+            Unit::Person,
+            " apart from how many rows each provider has, which is told exactly,",
+        ),
+        false => (Unit::Row, ""),
+    };
+    format!(
+        "Everything that this job revealed, the model included,{except} is differentially private \
+         with ε = {} and δ = {:e} for every {unit} of every provider, also against {against}.",
+        privacy.epsilon,
+        privacy.delta.get(),
+    )
+}
 
 impl Promise {
     /// The promise in plain words.
     fn words(&self) -> String {
+        if self.bounds_from_rows {
+            return format!(
+                "Nothing is guaranteed: bounds were read from the rows, so the model holds values of \
+                 single rows. With publicly known bounds this job would be private with ε = {} and \
+                 δ = {:e}.",
+                self.epsilon, self.delta
+            );
+        }
         format!(
-            "Every number that the data user saw carries noise. Whether or not a row had its values, \
-             any result is about equally likely (factor {:.1}, except with probability about {:e}). \
-             That holds whatever the data user sends. It does not stop conclusions about people like \
-             the one in the row.",
+            "Every number that the data user saw of rows carries noise; how many rows each provider has is \
+             public{}. Whether or not {}, any result is about equally likely (factor {:.1}, except with \
+             probability about {:e}). This holds even if the data user cheats. It does not stop \
+             conclusions about people like {}.",
+            match self.unit {
+                Unit::Row => "",
+                Unit::Person => ", and so is not protected",
+            },
+            match self.unit {
+                Unit::Row => "a row had its values",
+                Unit::Person => "the rows of a person had their values",
+            },
             self.epsilon.exp(),
-            self.delta
+            self.delta,
+            match self.unit {
+                Unit::Row => "the one in the row",
+                Unit::Person => "that one",
+            }
         )
     }
 }
 
 impl Summary {
+    /// Notes that bounds and levels were read from the rows: a promise then holds for none of them.
+    pub(crate) fn note_bounds_from_rows(&mut self) {
+        if let Some(promise) = &mut self.privacy {
+            promise.bounds_from_rows = true;
+            self.guarantee = None;
+        }
+    }
+
     /// Who learned what.
-    pub fn privacy(&self) -> String {
+    pub fn who_learned(&self) -> String {
         let user = learned(Who::DataUser, self).join("; ");
         let scored = self.is_scored();
         let providers = match self.engine {
@@ -29,7 +83,7 @@ impl Summary {
             ),
             Engine::Paper => format!("Engine paper leaks. {}", self.engine.leaks().join(" ")),
         };
-        if let Some(promise) = &self.private {
+        if let Some(promise) = &self.privacy {
             return format!("{}\n{providers}", promise.words());
         }
         let published = match self.epsilon_total {

@@ -1,11 +1,52 @@
-//! The summary in words: a table, and the features with their protection.
+//! The summary in words, for a terminal: what came out, what it cost, and who learned what.
 
-use super::{RankedFeature, Summary, came_to};
-use heda_train::job::TriedPenalty;
+use super::{Promise, RankedFeature, Summary, came_to};
+use crate::knowledge::{Who, in_brief};
+use crate::layout::{bullet, row, wrapped};
+use heda_job::job::TriedPenalty;
+use heda_job::proposal::Engine;
+
+/// What every line says that stands for an accuracy which only the owner of all rows can count.
+const NOBODY: &str = "nobody in a real job would see it";
+
+/// An interval in brackets, if there is one.
+fn sure(interval: Option<[f64; 2]>) -> String {
+    interval.map_or(String::new(), |bounds| {
+        let [low, high] = bounds.map(|share| 100.0 * share);
+        format!(" (95 %: {low:.1} to {high:.1} %)")
+    })
+}
 
 impl Summary {
-    /// The table and the paragraph.
+    /// The whole text. No line is longer than 80 columns, unless a name is.
     pub fn text(&self) -> String {
+        let mut lines = self.seed_lines();
+        lines.extend(wrapped(&self.heading(), ""));
+        lines.push(String::new());
+        lines.extend(self.result_lines());
+        lines.extend(row("Guarantee", &self.guarantee()));
+        let charged = self.privacy.as_ref().and_then(|promise| promise.charged);
+        if let Some(charged) = charged {
+            lines.extend(row("", &format!("charged: epsilon {charged:.4}")));
+        }
+        lines.extend(self.cost_lines());
+        lines.push(String::new());
+        if let Some(matrix) = &self.matrix {
+            lines.extend(matrix.lines(&self.classes));
+            lines.push(String::new());
+        }
+        // Where all features are encrypted the list belongs in the report.
+        if self.iota < self.features {
+            lines.extend(self.feature_lines());
+            lines.push(String::new());
+        }
+        lines.push("Who learned what".to_owned());
+        lines.extend(self.learned_lines());
+        lines.extend(self.note_lines());
+        lines.join("\n")
+    }
+
+    fn seed_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.seeded {
             lines.push("SEEDED RUN: reproducible, and therefore without any protection.".into());
@@ -13,121 +54,150 @@ impl Summary {
         }
         let seeded = self.seeded_providers();
         if !seeded.is_empty() {
-            lines.push(format!(
+            let words = format!(
                 "SEEDED PROVIDERS: {} ran with a seed, and their rows were not protected.",
                 seeded.join(", ")
-            ));
+            );
+            lines.extend(wrapped(&words, ""));
             lines.push(String::new());
         }
-        lines.extend(self.table());
-        lines.push(String::new());
-        if let Some(matrix) = &self.matrix {
-            lines.extend(matrix.lines(&self.classes));
-            lines.push(String::new());
-        }
-        // In a private job all features are alike: the list would say nothing.
-        if self.private.is_none() {
-            lines.extend(self.feature_lines());
-            lines.push(String::new());
-        }
-        lines.extend(self.stopped.iter().cloned());
-        lines.extend(
-            self.warnings
-                .iter()
-                .map(|words| format!("Careful: {words}")),
-        );
-        lines.push(String::new());
-        lines.push(self.privacy());
-        for (what, path) in [("model", &self.model_path), ("report", &self.report_path)] {
-            if let Some(path) = path {
-                lines.push(format!("\n{what:<10}{}", path.display()));
-            }
-        }
-        lines.join("\n")
+        lines
     }
 
-    fn table(&self) -> Vec<String> {
-        let percent = |share: Option<f64>| {
-            share.map_or("-".to_owned(), |share| format!("{:.2} %", 100.0 * share))
+    fn heading(&self) -> String {
+        let providers = match self.providers {
+            1 => "1 provider".to_owned(),
+            many => format!("{many} providers"),
         };
-        let mut lines = vec![
-            format!(
-                "{:<36}{} rows of {} providers, {} held out",
-                self.dataset, self.rows, self.providers, self.held_out
-            ),
-            format!(
-                "{:<36}{} of {} features encrypted, {} iterations, engine {}",
-                "trained on", self.iota, self.features, self.iterations, self.engine
-            ),
-            format!("{:<36}{}", "penalty", self.penalty),
-        ];
-        lines.extend(self.penalty_lines());
-        lines.push(String::new());
-        if let Some(promise) = &self.private {
-            lines.push(format!(
-                "{:<36}epsilon {}, delta {:e}, for every row and all that was revealed",
-                "guaranteed", promise.epsilon, promise.delta
-            ));
-            if promise.accuracy_in_clear.is_some() {
-                let share = percent(promise.accuracy_in_clear);
-                lines.push(format!(
-                    "{:<36}{share:>9}, counted in clear on the same rows",
-                    "accuracy of the private model"
-                ));
-            }
-        }
+        format!(
+            "{}: {} training rows of {providers}, {} held out",
+            self.dataset, self.rows, self.held_out
+        )
+    }
+
+    /// How good the model is, beside what it compares with.
+    fn result_lines(&self) -> Vec<String> {
         if let Some(number) = &self.number {
-            lines.extend(number.lines(self.iota < self.features));
-            lines.extend(self.cost_lines());
+            let mut lines = number.lines(self.iota < self.features);
+            lines.push(String::new());
             return lines;
         }
-        let heading = "accuracy on held-out rows";
-        let noisy = self.private.as_ref().and_then(|p| p.counts_deviation);
-        match self.by_class.is_empty() {
-            // Nothing was held out.
-            true if self.private.is_some() && noisy.is_none() => {}
-            true => {
-                let noise = noisy.map_or("", |_| ", noise of the counts included");
-                let sure = self.accuracy_interval.map_or(String::new(), |[low, high]| {
-                    let (low, high) = (100.0 * low, 100.0 * high);
-                    format!(" (95 %: {low:.1} to {high:.1} %{noise})")
-                });
-                lines.push(format!("{heading:<36}{:>9}{sure}", percent(self.accuracy)));
-            }
-            false => lines.push(heading.to_owned()),
-        }
+        let mut lines = self.accuracy_lines();
         for result in &self.by_class {
-            let name = format!("  {} against the rest", result.class);
             let (share, most) = (percent(result.accuracy), percent(result.majority_accuracy));
-            lines.push(format!(
-                "{name:<36}{share:>9}, the more frequent side {most}"
-            ));
+            let words = format!(
+                "{share}{} {} against the rest; the more frequent side {most}",
+                match self.privacy {
+                    Some(_) => sure(result.accuracy_interval),
+                    None => String::new(),
+                },
+                result.class
+            );
+            lines.extend(row("  one-vs-rest", &words));
         }
-        if let Some(matrix) = &self.matrix {
-            let sure = matrix.interval.map_or(String::new(), |[low, high]| {
-                format!(" (95 %: {:.1} to {:.1} %)", 100.0 * low, 100.0 * high)
-            });
-            let share = percent(Some(matrix.accuracy));
-            let name = "  highest score, counted in clear";
-            lines.push(format!("{name:<36}{share:>9}{sure}"));
+        if let Some(overall) = &self.overall {
+            let (share, confident) = (percent(Some(overall.at_least)), 100.0 * overall.confident);
+            let words =
+                format!("{share} or more by the highest score (95 %: {confident:.1} % or more)");
+            lines.extend(row("  overall", &words));
         }
-        let mut control = |name: &str, share: Option<f64>| {
-            if share.is_some() {
-                lines.push(format!("{:<36}{:>9}", name, percent(share)));
+        if self.majority_accuracy.is_some() {
+            let share = percent(self.majority_accuracy);
+            let words = match self.privacy.is_some() && self.majority_in_clear {
+                true => format!("{share}, counted in clear: {NOBODY}"),
+                false => share,
+            };
+            lines.extend(row("Majority class", &words));
+        }
+        // With noise in the counts its bounds are no bounds: the report says what they are.
+        if let (Some([low, high]), None) = (self.auc, &self.privacy) {
+            lines.extend(row("AUC", &format!("{low:.4} to {high:.4}")));
+        }
+        lines
+    }
+
+    /// One accuracy with its interval, and the one in clear beside it.
+    fn accuracy_lines(&self) -> Vec<String> {
+        let aside = self.privacy.as_ref().and_then(|p| p.accuracy_in_clear);
+        let own = match (self.accuracy, &self.matrix, aside) {
+            (Some(share), ..) => {
+                format!("{}{}", percent(Some(share)), sure(self.accuracy_interval))
             }
+            (None, Some(matrix), _) => format!(
+                "{}{}, counted in clear: {NOBODY}",
+                percent(Some(matrix.accuracy)),
+                sure(matrix.interval)
+            ),
+            (None, None, Some(share)) => {
+                format!("{}, counted in clear: {NOBODY}", percent(Some(share)))
+            }
+            (None, None, None) => return Vec::new(),
         };
-        control("  in clear, all features", self.plain_accuracy);
-        if self.iota < self.features {
-            control("  in clear, published ones dropped", self.dropped_accuracy);
+        let mut lines = row("Accuracy", &(own + &self.beside()));
+        if self.privacy.is_some() && self.plain_accuracy.is_some() {
+            lines.extend(row("", &format!("(in clear: {NOBODY})")));
         }
-        control("  most frequent class", self.majority_accuracy);
-        if let Some([low, high]) = self.auc {
-            lines.push(format!(
-                "{:<36}{low:>9.4} to {high:.4}",
-                "area under the curve"
+        if self.iota < self.features && self.dropped_accuracy.is_some() {
+            let share = percent(self.dropped_accuracy);
+            lines.extend(row(
+                "",
+                &format!("{share} in clear, published ones dropped"),
             ));
         }
-        lines.extend(self.cost_lines());
+        lines
+    }
+
+    /// The accuracy of training in clear, where that is known.
+    fn beside(&self) -> String {
+        match self.plain_accuracy {
+            Some(share) => format!(", in clear {}", percent(Some(share))),
+            None => String::new(),
+        }
+    }
+
+    /// What is promised, in one line.
+    fn guarantee(&self) -> String {
+        match (&self.privacy, self.epsilon_total) {
+            (Some(promise), _) if promise.bounds_from_rows => format!(
+                "none: bounds were read from the rows. A schema with public ones makes it epsilon {}",
+                promise.epsilon
+            ),
+            (Some(promise), _) => promise.in_brief(),
+            (None, Some(epsilon)) => {
+                format!("epsilon {epsilon:.3} for published columns, none for exact sums")
+            }
+            (None, None) => "none: sums are exact; a private job has an epsilon".to_owned(),
+        }
+    }
+
+    fn cost_lines(&self) -> Vec<String> {
+        let seconds = &self.seconds;
+        let megabytes = |bytes: u64| bytes as f64 / 1e6;
+        let time = format!(
+            "{:.2} s: setup {:.2}, training {:.2}, evaluation {:.2}",
+            seconds.total, seconds.setup, seconds.training, seconds.evaluation
+        );
+        let traffic = format!(
+            "{:.1} MB to providers, {:.1} MB back",
+            megabytes(self.bytes.user_to_provider),
+            megabytes(self.bytes.provider_to_user)
+        );
+        let engine = match self.engine {
+            Engine::Resident => String::new(),
+            other => format!(", engine {other}"),
+        };
+        let training = format!(
+            "{} iterations, {} of {} features encrypted{engine}",
+            self.iterations, self.iota, self.features
+        );
+        let mut lines = row("Time", &time);
+        lines.extend(row("Traffic", &traffic));
+        lines.extend(row("Training", &training));
+        // The plan of a private job bounds its coefficients: there is nothing to choose.
+        if self.privacy.is_none() {
+            lines.extend(row("Penalty", &self.penalty));
+        }
+        lines.extend(self.penalty_lines());
         lines
     }
 
@@ -137,41 +207,65 @@ impl Summary {
             return Vec::new();
         };
         let line = |(step, tried): (usize, &TriedPenalty)| {
-            let name = format!("  C = {}", tried.c);
             let chosen = match step == choice.chosen {
                 true => "  chosen",
                 false => "",
             };
-            format!("{name:<36}{:>9}{chosen}", came_to(tried))
+            let name = format!("  C = {}", tried.c);
+            row(&name, &format!("{:>9}{chosen}", came_to(tried)))
         };
-        choice.tried.iter().enumerate().map(line).collect()
+        choice.tried.iter().enumerate().flat_map(line).collect()
     }
 
-    fn cost_lines(&self) -> [String; 3] {
-        let seconds = &self.seconds;
-        [
-            String::new(),
-            format!(
-                "{:<36}{:.2} s: setup {:.2}, training {:.2}, evaluation {:.2}",
-                "time", seconds.total, seconds.setup, seconds.training, seconds.evaluation
-            ),
-            format!(
-                "{:<36}{:.1} µs a row and iteration; {:.1} MB to providers, {:.1} MB back",
-                "speed and traffic",
-                self.us_per_row_iteration,
-                self.bytes.user_to_provider as f64 / 1e6,
-                self.bytes.provider_to_user as f64 / 1e6
-            ),
-        ]
+    /// One line a party, and one for what nobody learned.
+    fn learned_lines(&self) -> Vec<String> {
+        if self.engine == Engine::Paper {
+            let leaks = self.engine.leaks();
+            return leaks.iter().flat_map(|leak| bullet("Leak", leak)).collect();
+        }
+        let of = |who| in_brief(who, self);
+        let mut lines = bullet("Data user", &of(Who::DataUser).join(", "));
+        let providers = of(Who::Provider);
+        let (model, rows) = match providers.split_first() {
+            Some((model, rows)) => (model.as_str(), rows),
+            None => ("nothing", &[][..]),
+        };
+        let words = format!("{model}; nothing else about the model");
+        lines.extend(bullet("Providers", &words));
+        if !rows.is_empty() {
+            lines.extend(bullet("Of each other", &rows.join(", ")));
+        }
+        lines.extend(bullet(
+            "Nobody",
+            "saw a row or a prediction of somebody else's rows",
+        ));
+        lines
+    }
+
+    /// Why training ended, what to be careful about, and where everything is.
+    fn note_lines(&self) -> Vec<String> {
+        let mut lines = vec![String::new()];
+        let stopped = self.stopped.iter();
+        lines.extend(stopped.flat_map(|words| wrapped(words, "")));
+        let warnings = self.warnings.iter();
+        lines.extend(warnings.flat_map(|words| wrapped(&format!("Warning: {words}"), "")));
+        let paths = [("Model", &self.model_path), ("Report", &self.report_path)];
+        if self.model_path.is_some() || self.report_path.is_some() {
+            lines.push(String::new());
+        }
+        for (what, path) in paths {
+            // A path is never broken.
+            lines.extend(
+                path.iter()
+                    .map(|path| format!("{what:<16}{}", path.display())),
+            );
+        }
+        lines
     }
 
     fn feature_lines(&self) -> Vec<String> {
-        let width = self
-            .features_by_rank
-            .iter()
-            .map(|f| f.name.chars().count())
-            .max()
-            .unwrap_or(0);
+        let names = self.features_by_rank.iter();
+        let width = names.map(|f| f.name.chars().count()).max().unwrap_or(0);
         let line = |feature: &RankedFeature| {
             let score = feature
                 .score
@@ -188,13 +282,26 @@ impl Summary {
             "Features, best first, ranked by {}: share of the scores, protection",
             self.ranked_by
         );
-        let reason = self
-            .split_reason
-            .iter()
-            .map(|reason| format!("  ({reason})"));
-        std::iter::once(heading)
-            .chain(reason)
-            .chain(self.features_by_rank.iter().map(line))
-            .collect()
+        let mut lines = wrapped(&heading, "");
+        if let Some(reason) = &self.split_reason {
+            lines.extend(wrapped(&format!("({reason})"), "  "));
+        }
+        lines.extend(self.features_by_rank.iter().map(line));
+        lines
+    }
+}
+
+/// A share in per cent, or a dash.
+fn percent(share: Option<f64>) -> String {
+    share.map_or("-".to_owned(), |share| format!("{:.2} %", 100.0 * share))
+}
+
+impl Promise {
+    /// ε, δ, and for what, in one line.
+    fn in_brief(&self) -> String {
+        format!(
+            "epsilon {}, delta {:e} for a {}, in all that the job reveals",
+            self.epsilon, self.delta, self.unit
+        )
     }
 }

@@ -1,36 +1,56 @@
 //! What is to be said about how a model was trained: why training ended, and what to be careful
 //! about.
 
+use heda_job::histogram::Confusion;
+use heda_job::job::{ClassFit, Outcome};
 use heda_learn::optimise::{Method, Stop};
-use heda_train::histogram::Confusion;
-use heda_train::job::{ClassFit, Outcome};
+use heda_learn::private::evaluation::WIDE;
+
+/// Whether more iterations would make no model better.
+pub(super) fn converged(outcome: &Outcome) -> bool {
+    let done = |fit: &ClassFit| matches!(fit.stop, Stop::Converged | Stop::NoiseFloor);
+    outcome.fits.iter().all(done)
+}
 
 /// Why the training of a model ended, in words.
 pub(super) fn stopped(fit: &ClassFit, method: &Method, names: &[String]) -> String {
     let last = fit.norms.last();
-    let norm = last.map_or(String::new(), |norm| format!(" ({norm:.1e})"));
-    let why = match fit.stop {
-        Stop::Converged => format!("converged: the gradient{norm} is within the tolerance"),
-        Stop::Iterations if matches!(method, Method::Averaged { .. }) => {
-            "took all gradients of its plan; the result is the mean of the last points".to_owned()
-        }
-        Stop::Iterations => format!(
-            "stopped at the limit of iterations: the gradient{norm} was not yet within the \
-             tolerance"
+    let norm = last.map_or(String::new(), |norm| format!(" (gradient {norm:.1e})"));
+    let iterations = fit.iterations;
+    let words = match fit.stop {
+        Stop::Converged => format!("converged after {iterations} iterations{norm}."),
+        Stop::Iterations if matches!(method, Method::Averaged { .. }) => format!(
+            "ran its {iterations} planned iterations; the model averages the last {} %.",
+            averaged_percent(method, iterations)
         ),
-        Stop::MinimumRate => "ended where the learning rate fell below its minimum".to_owned(),
+        Stop::Iterations => format!(
+            "stopped at the limit of {iterations} iterations, before it converged{norm}. More \
+             iterations may help."
+        ),
+        Stop::MinimumRate => format!(
+            "ended after {iterations} iterations, where the learning rate fell below its minimum."
+        ),
         Stop::NoiseFloor => format!(
-            "reached the noise floor in iteration {}: the gradient{norm} is as small as rounding \
-             lets it become; the rest was averaged",
-            fit.settled.unwrap_or(fit.iterations)
+            "converged after {} of {iterations} iterations (rounding limit{}); the rest were \
+             averaged.",
+            fit.settled.unwrap_or(iterations),
+            last.map_or(String::new(), |norm| format!(", gradient {norm:.1e}"))
         ),
     };
-    let iterations = fit.iterations;
     match names.get(fit.positive as usize) {
-        Some(name) if names.len() > 2 => {
-            format!("{name}: training {why}, after {iterations} iterations.")
+        Some(name) if names.len() > 2 => format!("{name}: training {words}"),
+        _ => format!("Training {words}"),
+    }
+}
+
+/// The share of the iterations, from the end, whose mean is the model.
+fn averaged_percent(method: &Method, iterations: u32) -> u32 {
+    match method {
+        Method::Averaged { from, .. } => {
+            let averaged = f64::from(iterations.saturating_sub(*from));
+            (100.0 * averaged / f64::from(iterations.max(1))).round() as u32
         }
-        _ => format!("Training {why}, after {iterations} iterations."),
+        _ => 100,
     }
 }
 
@@ -43,12 +63,15 @@ pub(super) fn warnings(outcome: &Outcome, names: &[String]) -> Vec<String> {
             outcome.constant.join(", ")
         ));
     }
+    warnings.extend(too_few(&outcome.fits));
     for fit in &outcome.fits {
         let whose = match names.get(fit.positive as usize) {
             Some(name) if names.len() > 2 => format!("{name}: "),
             _ => String::new(),
         };
-        let confusion = fit.histogram.as_ref().map(|h| h.confusion());
+        // Of noisy counts no single row can be told.
+        let exact = fit.histogram.as_ref().filter(|h| h.noise.is_none());
+        let confusion = exact.map(|h| h.confusion());
         let of_counts = confusion.and_then(|confusion| of_counts(&confusion));
         warnings.extend(of_counts.map(|words| format!("{whose}{words}")));
         let entangled = (fit.entangled.iter()).filter(|name| !outcome.constant.contains(name));
@@ -61,9 +84,9 @@ pub(super) fn warnings(outcome: &Outcome, names: &[String]) -> Vec<String> {
         warnings.extend(shrunk(fit, names));
         if !entangled.is_empty() {
             warnings.push(format!(
-                "{whose}These features nearly follow from the others, so that rounding may have moved \
-                 their coefficients far, and there is nothing to be read from them: {}. Predictions \
-                 do not suffer. Leave some of them out, or take a larger penalty.",
+                "{whose}These features are nearly linear combinations of others: {}. Do not interpret \
+                 their coefficients; predictions are unaffected. Leave some of them out, or take a \
+                 larger penalty.",
                 entangled.join(", ")
             ));
         }
@@ -76,6 +99,19 @@ pub(super) fn warnings(outcome: &Outcome, names: &[String]) -> Vec<String> {
         }
     }
     warnings
+}
+
+/// That the accuracy is not known well, if it is not: by the model of which it is known worst.
+fn too_few(fits: &[ClassFit]) -> Option<String> {
+    let widths = fits.iter().filter_map(|fit| fit.right?.half_width());
+    let widest = widths.fold(0.0, f64::max);
+    (widest > WIDE).then(|| {
+        format!(
+            "The held-out rows are too few: with the noise of private counts they tell the accuracy \
+             to ±{:.1} points only. Hold out more rows, or none.",
+            100.0 * widest
+        )
+    })
 }
 
 fn of_counts(confusion: &Confusion) -> Option<&'static str> {
@@ -116,7 +152,8 @@ fn shrunk(fit: &ClassFit, names: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heda_train::job::Shrunk;
+    use heda_job::job::Shrunk;
+    use heda_learn::private::evaluation::RightRows;
 
     #[test]
     fn a_model_beyond_the_bound_is_told_and_another_one_is_not() {
@@ -131,6 +168,7 @@ mod tests {
             entangled: Vec::new(),
             shrunk: None,
             histogram: None,
+            right: None,
             errors: None,
         };
         let names = ["no", "yes"].map(String::from);
@@ -155,6 +193,40 @@ mod tests {
                 .unwrap()
                 .starts_with("b: the coefficients")
         );
+    }
+
+    #[test]
+    fn too_few_held_out_rows_are_told_with_how_little_they_say() {
+        let fit = |rows: u64| ClassFit {
+            positive: 1,
+            beta: vec![0.0],
+            iterations: 40,
+            stop: Stop::Iterations,
+            norms: Vec::new(),
+            settled: None,
+            undetermined: Vec::new(),
+            entangled: Vec::new(),
+            shrunk: None,
+            histogram: None,
+            right: Some(RightRows {
+                estimate: 0.9 * rows as f64,
+                deviation: 5.0,
+                rows,
+            }),
+            errors: None,
+        };
+        let words = too_few(&[fit(2000), fit(138)]).unwrap();
+        assert!(
+            words.starts_with("The held-out rows are too few"),
+            "{words}"
+        );
+        assert!(words.contains("±8."), "{words}");
+        assert_eq!(too_few(&[fit(2000)]), None);
+        let exact = ClassFit {
+            right: None,
+            ..fit(10)
+        };
+        assert_eq!(too_few(&[exact]), None);
     }
 
     #[test]

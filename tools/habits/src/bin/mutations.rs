@@ -1,9 +1,10 @@
 //! `cargo run -p heda-habits --bin mutations`: takes every defence of the list out, one by one, in a
 //! copy of the tree, and demands that the named test fails. Writes the page of outcomes.
 //!
-//! With words as arguments, only mutations that contain one of them, and no page.
+//! With words as arguments, only mutations that contain one of them; lines of the others stay as they were.
 
-use heda_habits::mutations::{CAUGHT, Mutation, PAGE, line, mutations, page};
+use heda_habits::mutants::page::section_of;
+use heda_habits::mutations::{CAUGHT, Mutation, PAGE, is_of, line, mutations, page};
 use heda_habits::sources::root;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output};
@@ -24,7 +25,8 @@ fn run(words: &[String]) -> Result<bool, String> {
     let wanted = |mutation: &Mutation| {
         words.is_empty() || words.iter().any(|word| mutation.without.contains(word))
     };
-    let list: Vec<Mutation> = mutations()?.into_iter().filter(wanted).collect();
+    let all = mutations()?;
+    let list: Vec<&Mutation> = all.iter().filter(|mutation| wanted(mutation)).collect();
     let target = root().join("target");
     let tree = target.join("mutations");
     copy(&tree)?;
@@ -37,22 +39,33 @@ fn run(words: &[String]) -> Result<bool, String> {
             ));
         }
     }
-    let mut lines = Vec::new();
-    let mut all_caught = true;
+    let path = root().join(PAGE);
+    let before = std::fs::read_to_string(&path).map_err(|e| format!("{PAGE}: {e}"))?;
+    let mut found = Vec::new();
     for mutation in &list {
         let words = match mutated(&tree, &target, mutation)? {
             Outcome::Failed => CAUGHT,
             Outcome::Passed => "**passes**",
             Outcome::NotBuilt => "**the changed program does not compile**",
         };
-        all_caught &= words == CAUGHT;
         let line = line(mutation, words);
         println!("{line}");
-        lines.push(line);
+        found.push((mutation, words, line));
     }
-    if words.is_empty() {
-        std::fs::write(root().join(PAGE), page(&lines)).map_err(|e| format!("{PAGE}: {e}"))?;
+    let mut lines = Vec::new();
+    for mutation in &all {
+        let now = found.iter().find(|(tried, ..)| **tried == mutation);
+        let kept = || before.lines().find(|kept| is_of(kept, mutation));
+        lines.extend(
+            now.map(|(.., line)| line.as_str())
+                .or_else(kept)
+                .map(str::to_owned),
+        );
     }
+    // The other section is written by the program `mutants`.
+    let both = page(&lines) + section_of(&before);
+    std::fs::write(path, both).map_err(|e| format!("{PAGE}: {e}"))?;
+    let all_caught = found.iter().all(|(_, words, _)| *words == CAUGHT);
     Ok(all_caught)
 }
 

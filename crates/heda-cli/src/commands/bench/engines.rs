@@ -2,18 +2,20 @@
 //! `resident` spends its time.
 
 use heda::Job;
+use heda::Share;
 use heda::failure::{Failure, Kind};
-use heda::local_job::{HOLDOUT_PERMILLE, LocalJob, Rest};
+use heda::local_job::{LocalJob, Rest};
 use heda::planning::{Shape, measure as measure_job, measuring};
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
+use heda_job::description::Ranking;
+use heda_job::engine::{StepCost, profile};
+use heda_job::job::Quiet;
+use heda_job::proposal::{Engine, JobId};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::gradient::Batch;
 use heda_learn::resident::Resolution;
 use heda_learn::score::Method as Scoring;
-use heda_train::engine::{StepCost, profile};
-use heda_train::job::Quiet;
-use heda_train::proposal::{Engine, JobId, Ranking};
 use serde::Serialize;
 use std::fmt;
 
@@ -39,7 +41,7 @@ struct Setting {
 
 /// One engine on rows of one shape.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Line {
+pub(super) struct EngineLine {
     engine: Engine,
     /// Cut as jobs with noise are.
     as_private: bool,
@@ -54,7 +56,7 @@ pub(super) struct Line {
 
 /// The steps of one gradient.
 #[derive(Serialize)]
-struct Steps {
+struct EngineSteps {
     code_bits: u32,
     columns: usize,
     rows: usize,
@@ -79,9 +81,9 @@ struct Whole {
 
 /// Both engines.
 #[derive(Serialize)]
-pub(super) struct Section {
-    lines: Vec<Line>,
-    steps: Vec<Steps>,
+pub(super) struct EngineSection {
+    lines: Vec<EngineLine>,
+    steps: Vec<EngineSteps>,
     jobs: Vec<Whole>,
 }
 
@@ -91,7 +93,7 @@ fn one_bit() -> Result<Resolution, Failure> {
 }
 
 /// Measures the engines.
-pub(super) fn measure() -> Result<Section, Failure> {
+pub(super) fn measure() -> Result<EngineSection, Failure> {
     let one_bit = one_bit()?;
     let mut lines = Vec::new();
     for (bundle, coding, rows) in [
@@ -136,7 +138,7 @@ pub(super) fn measure() -> Result<Section, Failure> {
             jobs.push(whole(bundle, coding, private)?);
         }
     }
-    Ok(Section { lines, steps, jobs })
+    Ok(EngineSection { lines, steps, jobs })
 }
 
 /// A job as `heda demo` runs it, but with everything random drawn from the operating system.
@@ -172,7 +174,7 @@ fn whole(bundle: Bundle, coding: Coding, private: Option<Epsilon>) -> Result<Who
 }
 
 /// The steps of one gradient over one provider's share of Adult in the paper's coding.
-fn steps(resolution: Resolution) -> Result<Steps, Failure> {
+fn steps(resolution: Resolution) -> Result<EngineSteps, Failure> {
     let bug = |e: &dyn fmt::Display| Failure::new(Kind::Bug, e);
     let features = Bundle::Adult.schema(Coding::Paper).features();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
@@ -180,7 +182,7 @@ fn steps(resolution: Resolution) -> Result<Steps, Failure> {
     let made = || profile(&features, STEP_ROWS, resolution, &Randomness::from_os());
     // The first run warms up.
     pool.install(made).map_err(|e| bug(&e))?;
-    Ok(Steps {
+    Ok(EngineSteps {
         code_bits: resolution.code_bits(),
         columns: features.len(),
         rows: STEP_ROWS,
@@ -189,11 +191,11 @@ fn steps(resolution: Resolution) -> Result<Steps, Failure> {
 }
 
 /// One engine on so many rows like those of a data set, all encrypted.
-fn line(setting: Setting) -> Result<Line, Failure> {
+fn line(setting: Setting) -> Result<EngineLine, Failure> {
     let Setting { engine, rows, .. } = setting;
     let schema = setting.bundle.schema(setting.coding);
     let columns = schema.features().iter().map(|f| f.columns.len()).sum();
-    let training_rows = rows - rows * HOLDOUT_PERMILLE as usize / 1000;
+    let training_rows = rows - Share::USUAL.of(rows as u64) as usize;
     let batches = match engine {
         Engine::Resident => 1,
         Engine::Paper => training_rows / PAPER_BATCH_ROWS,
@@ -210,7 +212,6 @@ fn line(setting: Setting) -> Result<Line, Failure> {
         .resolution(resolution.of_count(batch_rows))
         .key_bits(KEY_BITS)
         .settings(settings)
-        .hold_out(HOLDOUT_PERMILLE)
         .ranking(Ranking::Given { features: order });
     let job = job.build().map_err(Failure::input)?;
     let spec = job.spec(JobId([0; 16]), &Randomness::from_os());
@@ -227,10 +228,10 @@ fn line(setting: Setting) -> Result<Line, Failure> {
         repeats: 1,
     })?;
     let bytes = costs.sent.each + costs.received.each;
-    Ok(Line {
+    Ok(EngineLine {
         engine,
         as_private: setting.resolution.is_some(),
-        code_bits: spec.resolution.code_bits(),
+        code_bits: spec.job.resolution().code_bits(),
         columns,
         training_rows,
         batch_rows,
@@ -240,7 +241,7 @@ fn line(setting: Setting) -> Result<Line, Failure> {
     })
 }
 
-impl fmt::Display for Section {
+impl fmt::Display for EngineSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -314,7 +315,7 @@ impl fmt::Display for Section {
     }
 }
 
-impl fmt::Display for Steps {
+impl fmt::Display for EngineSteps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

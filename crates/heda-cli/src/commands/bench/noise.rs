@@ -1,18 +1,19 @@
 //! What the promise of a private job costs in time and bytes: whole jobs on random rows with noise, and
 //! with the same gradients at the same resolution without it, in turn.
 
+use heda::Share;
 use heda::failure::{Failure, Kind};
-use heda::local_job::HOLDOUT_PERMILLE;
 use heda::planning::{Shape, Took, measuring, run_whole};
 use heda::{Job, JobBuilder};
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
+use heda_job::description::Ranking;
+use heda_job::job::JobSpec;
+use heda_job::proposal::JobId;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::gradient::Batch;
 use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
-use heda_train::job::JobSpec;
-use heda_train::proposal::{JobId, Ranking};
 use serde::Serialize;
 use std::fmt;
 
@@ -23,7 +24,7 @@ const MANY_ROWS: usize = 10_000;
 
 /// Jobs like those on one data set.
 #[derive(Serialize)]
-struct Line {
+struct NoiseLine {
     dataset: &'static str,
     columns: usize,
     rows: usize,
@@ -39,26 +40,26 @@ struct Line {
 
 /// All data sets.
 #[derive(Serialize)]
-pub(super) struct Section {
-    lines: Vec<Line>,
+pub(super) struct NoiseSection {
+    lines: Vec<NoiseLine>,
 }
 
 /// Measures both kinds of jobs.
-pub(super) fn measure() -> Result<Section, Failure> {
+pub(super) fn measure() -> Result<NoiseSection, Failure> {
     let measured = [
         (Bundle::Bcwd, Coding::Natural, 699),
         (Bundle::Adult, Coding::Paper, 32_561),
     ];
     let lines = measured.map(|(bundle, coding, rows)| line(bundle, coding, rows));
-    Ok(Section {
+    Ok(NoiseSection {
         lines: lines.into_iter().collect::<Result<_, _>>()?,
     })
 }
 
-fn line(bundle: Bundle, coding: Coding, rows: usize) -> Result<Line, Failure> {
+fn line(bundle: Bundle, coding: Coding, rows: usize) -> Result<NoiseLine, Failure> {
     let bug = |e: &dyn fmt::Display| Failure::new(Kind::Bug, e);
     let schema = bundle.schema(coding);
-    let training = rows - rows * HOLDOUT_PERMILLE as usize / 1000;
+    let training = rows - Share::USUAL.of(rows as u64) as usize;
     let epsilon = Epsilon::from_billionths(1_000_000_000).map_err(|e| bug(&e))?;
     let private = builder(&schema).private_within(epsilon, None, training);
     let private = private.map_err(|e| bug(&e))?.build();
@@ -86,7 +87,7 @@ fn line(bundle: Bundle, coding: Coding, rows: usize) -> Result<Line, Failure> {
         pairs.iter().map(ratio)
     };
     let megabytes = |took: &Took| (took.sent + took.received) as f64 / 1e6;
-    Ok(Line {
+    Ok(NoiseLine {
         dataset: bundle.name(),
         columns: schema.width(),
         rows: training,
@@ -104,9 +105,7 @@ fn line(bundle: Bundle, coding: Coding, rows: usize) -> Result<Line, Failure> {
 fn builder(schema: &Schema) -> JobBuilder {
     let names = schema.columns().iter();
     let features = names.map(|column| column.name().to_owned()).collect();
-    Job::builder("bench", schema.clone())
-        .hold_out(HOLDOUT_PERMILLE)
-        .ranking(Ranking::Given { features })
+    Job::builder("bench", schema.clone()).ranking(Ranking::Given { features })
 }
 
 fn spec(job: &Job) -> JobSpec {
@@ -141,7 +140,7 @@ fn quantile(values: impl Iterator<Item = f64>, part: f64) -> f64 {
     values.get(place).copied().unwrap_or(f64::NAN)
 }
 
-impl fmt::Display for Section {
+impl fmt::Display for NoiseSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

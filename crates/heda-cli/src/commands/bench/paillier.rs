@@ -17,7 +17,7 @@ const BATCH: usize = 64;
 
 /// Times in milliseconds, one core unless named otherwise, and the ratios that matter.
 #[derive(Serialize)]
-pub(super) struct Section {
+pub(super) struct PaillierSection {
     key_bits: usize,
     milliseconds: Times,
     ratios: Ratios,
@@ -55,7 +55,7 @@ struct Ratios {
 }
 
 /// Measures all key lengths.
-pub(super) fn measure() -> Result<Vec<Section>, Failure> {
+pub(super) fn measure() -> Result<Vec<PaillierSection>, Failure> {
     let sizes = [KeySize::Bits2048, KeySize::Bits3072];
     sizes.into_iter().map(section).collect()
 }
@@ -64,7 +64,7 @@ fn bug(error: impl fmt::Display) -> Failure {
     Failure::new(Kind::Bug, error)
 }
 
-fn section(size: KeySize) -> Result<Section, Failure> {
+fn section(size: KeySize) -> Result<PaillierSection, Failure> {
     let mut rng = Randomness::from_os().fork("bench", 0).map_err(bug)?;
     let private = PrivateKey::generate(size, &mut rng).map_err(bug)?;
     let public = private.public();
@@ -84,7 +84,7 @@ fn section(size: KeySize) -> Result<Section, Failure> {
         ciphertexts,
         one_core: one_core.map_err(bug)?,
     };
-    Ok(Section::new(size.bits(), case.times()?))
+    Ok(PaillierSection::new(size.bits(), case.times()?))
 }
 
 struct Case {
@@ -157,7 +157,7 @@ impl Case {
     }
 }
 
-impl Section {
+impl PaillierSection {
     fn new(key_bits: usize, t: Times) -> Self {
         let ratios = Ratios {
             encrypt_to_naive: t.encrypt_naive / t.encrypt,
@@ -176,7 +176,7 @@ impl Section {
     }
 }
 
-impl fmt::Display for Section {
+impl fmt::Display for PaillierSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (t, r) = (&self.milliseconds, &self.ratios);
         writeln!(

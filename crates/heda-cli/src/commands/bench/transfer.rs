@@ -15,7 +15,7 @@ const FIELD_BITS: u32 = 6;
 
 /// What both parties together do in a second on one core.
 #[derive(Serialize)]
-pub(super) struct Section {
+pub(super) struct TransferSection {
     base_setup_ms: f64,
     one_of_two_per_second: f64,
     /// One of 64 entries of one bit.
@@ -27,7 +27,7 @@ fn bug(error: impl fmt::Display) -> Failure {
 }
 
 /// Measures setup and both kinds of transfers.
-pub(super) fn measure() -> Result<Section, Failure> {
+pub(super) fn measure() -> Result<TransferSection, Failure> {
     let one_core = ThreadPoolBuilder::new()
         .num_threads(1)
         .build()
@@ -35,7 +35,7 @@ pub(super) fn measure() -> Result<Section, Failure> {
     one_core.install(section)
 }
 
-fn section() -> Result<Section, Failure> {
+fn section() -> Result<TransferSection, Failure> {
     let (mut chooser, mut sender) = pair()?;
     let bits = milliseconds(|| {
         black_box(bits(&mut chooser, &mut sender).is_ok());
@@ -43,7 +43,7 @@ fn section() -> Result<Section, Failure> {
     let indices = milliseconds(|| {
         black_box(indices(&mut chooser, &mut sender).is_ok());
     });
-    Ok(Section {
+    Ok(TransferSection {
         base_setup_ms: milliseconds(|| {
             black_box(pair().is_ok());
         }),
@@ -84,7 +84,7 @@ fn indices(chooser: &mut Chooser, sender: &mut Sender) -> Result<(), TransferErr
     Ok(())
 }
 
-impl fmt::Display for Section {
+impl fmt::Display for TransferSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "oblivious transfer, both parties on one core")?;
         writeln!(f, "  base setup     {:>9.2} ms", self.base_setup_ms)?;

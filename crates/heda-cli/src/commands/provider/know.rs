@@ -3,6 +3,7 @@
 use crate::output;
 use heda::failure::Failure;
 use heda::files::write_whole;
+use heda::layout::wrapped;
 use heda_node::config::{Answer, ProviderConfig, template};
 use std::path::PathBuf;
 
@@ -11,6 +12,8 @@ use std::path::PathBuf;
 /// Adds them to provider.toml and raises known_co_providers_min: a data user that plays the other
 /// providers itself is then refused. Compare their numbers by voice first.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  heda provider know --config provider.toml answers/north.answer.toml answers/west.answer.toml")]
 pub(crate) struct Know {
     /// The provider's configuration
     #[arg(long, value_name = "FILE")]
@@ -18,6 +21,22 @@ pub(crate) struct Know {
     /// Answers of other providers to the same invitation
     #[arg(value_name = "ANSWER", required = true)]
     answers: Vec<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(serde::Serialize)]
+struct KnownProvider {
+    /// Names and spoken numbers of the providers that are new.
+    new: Vec<NewProvider>,
+    known_co_providers_min: u64,
+}
+
+#[derive(serde::Serialize)]
+struct NewProvider {
+    name: String,
+    number: String,
 }
 
 const LEAST: &str = "known_co_providers_min";
@@ -44,12 +63,30 @@ pub(crate) fn run(arguments: &Know) -> Result<(), Failure> {
     write_whole(&arguments.config, text.as_bytes())?;
     // What was written must be as good as what was there.
     ProviderConfig::load(&arguments.config).map_err(Failure::input)?;
+    if arguments.json {
+        let provider = |answer: &&Answer| NewProvider {
+            name: answer.name.to_string(),
+            number: answer.fingerprint.spoken(),
+        };
+        return output::print_json(&KnownProvider {
+            new: new.iter().map(provider).collect(),
+            known_co_providers_min: least,
+        });
+    }
     let line = |answer: &&Answer| format!("{}  {}", answer.fingerprint.spoken(), answer.name);
     let mut lines: Vec<String> = new.iter().map(line).collect();
-    lines.push(format!(
-        "{} providers are new; {least} of the others must take part in every job. Restart \
-         `heda provider serve` to let that count",
+    let word = if new.len() == 1 {
+        "provider is"
+    } else {
+        "providers are"
+    };
+    let told = format!(
+        "{} {word} new; {least} of the others must take part in every job from now on.",
         new.len()
-    ));
+    );
+    lines.extend(wrapped(&told, ""));
+    let compare = "The answers came through the data user: compare these words with each provider by \
+                   voice.";
+    lines.extend(wrapped(compare, ""));
     output::print_text(&lines.join("\n"))
 }

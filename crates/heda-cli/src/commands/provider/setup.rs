@@ -5,11 +5,14 @@ use crate::options::CsvOptions;
 use crate::output;
 use heda::failure::Failure;
 use heda::files::write_new;
+use heda::identity::PeerFingerprint;
+use heda::layout::{command, fitted, wrapped};
+use heda::report;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::schema::Schema;
 use heda_learn::table::TableReader;
-use heda_node::config::{ANSWER_ENDING, Answer, Invitation, Name, template::ProviderSetup};
-use heda_node::house::ledger::PrivateCap;
+use heda_node::config::template::{self, ProviderSetup};
+use heda_node::config::{ANSWER_ENDING, Answer, Invitation, Name};
 use heda_node::identity::Identity;
 use std::io::{BufRead, IsTerminal, Write};
 use std::net::SocketAddr;
@@ -29,8 +32,8 @@ pub(crate) struct Setup {
     /// The data user's invitation
     #[arg(long, value_name = "FILE")]
     invitation: PathBuf,
-    /// What this provider is called: small letters, digits, `-` and `.`
-    #[arg(long)]
+    /// Name of this provider: small letters, digits, `-` and `.`
+    #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// The rows, CSV or Parquet
     #[arg(long, value_name = "FILE")]
@@ -39,18 +42,18 @@ pub(crate) struct Setup {
     #[arg(long, value_name = "HOST:PORT")]
     address: Option<String>,
     /// Address and port to listen on, if not those of --address
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "IP:PORT")]
     listen: Option<SocketAddr>,
-    /// What publishing columns with noise may cost in all; nothing is published without it
-    #[arg(long, value_name = "E")]
+    /// Epsilon that published columns may cost in all; nothing is published without it
+    #[arg(long, value_name = "EPSILON")]
     epsilon_total: Option<Epsilon>,
-    /// Epsilon that private jobs may reach in all; twice what the invitation promises if not given
-    #[arg(long, value_name = "E", conflicts_with = "allow_exact")]
+    /// Epsilon that private jobs may reach in all; if not given twice what the invitation promises, at most 2
+    #[arg(long, value_name = "EPSILON", conflicts_with = "allow_exact")]
     privacy_epsilon: Option<Epsilon>,
     /// Serve jobs that promise no epsilon and delta: their sums are exact
     #[arg(long)]
     allow_exact: bool,
-    /// Answers of other providers; at least so many must then take part in every job
+    /// Answers of other providers; at least this many must then take part in every job
     #[arg(long, value_name = "FILE", num_args = 1..)]
     known: Vec<PathBuf>,
     /// Folder for identity, schema.toml, provider.toml and the answer
@@ -58,9 +61,24 @@ pub(crate) struct Setup {
     out: PathBuf,
     /// Serve at once, until SIGTERM or SIGINT
     #[arg(long)]
-    serve: bool,
+    pub(super) serve: bool,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "serve")]
+    json: bool,
     #[command(flatten)]
     csv: CsvOptions,
+}
+
+/// What was made.
+#[derive(serde::Serialize)]
+struct ProviderWritten<'a> {
+    name: String,
+    fingerprint: PeerFingerprint,
+    rows: u64,
+    answer_path: &'a Path,
+    config_path: &'a Path,
+    /// What the configuration allows, in words.
+    policy: Vec<String>,
 }
 
 /// Makes everything, and says where the configuration is if it is to be served.
@@ -91,7 +109,13 @@ pub(crate) fn run(arguments: &Setup) -> Result<Option<PathBuf>, Failure> {
     };
     let known = arguments.known.iter().map(|path| Answer::load(path));
     let known: Vec<Answer> = known.collect::<Result<_, _>>().map_err(Failure::input)?;
-    let private = private_cap(arguments, &invitation)?;
+    let private = match arguments.allow_exact {
+        true => None,
+        false => {
+            let cap = template::private_cap(&invitation, arguments.privacy_epsilon);
+            Some(cap.map_err(Failure::input)?)
+        }
+    };
     let setup = ProviderSetup {
         private,
         invitation: &invitation,
@@ -117,32 +141,20 @@ pub(crate) fn run(arguments: &Setup) -> Result<Option<PathBuf>, Failure> {
     write_schema(&arguments.out.join("schema.toml"), &invitation, &schema)?;
     write_new(&answer_path, answer.to_toml().as_bytes())?;
     write_new(&config, setup.to_toml().as_bytes())?;
+    if arguments.json {
+        output::print_json(&ProviderWritten {
+            name: name.to_string(),
+            fingerprint: identity.fingerprint(),
+            rows: setup.rows,
+            answer_path: &answer_path,
+            config_path: &config,
+            policy: setup.policy(),
+        })?;
+        return Ok(None);
+    }
     let words = words(&setup, &answer_path, &config, &identity, arguments.serve);
     output::print_text(&words)?;
     Ok(arguments.serve.then_some(config))
-}
-
-/// What private jobs may cost in all; nothing if exact sums are allowed.
-fn private_cap(arguments: &Setup, invitation: &Invitation) -> Result<Option<PrivateCap>, Failure> {
-    if arguments.allow_exact {
-        return Ok(None);
-    }
-    let Some(privacy) = &invitation.terms.privacy else {
-        return Err(Failure::input(format!(
-            "{} invites to a job without a guarantee: its sums are exact. Ask for a private one (`heda \
-             invite --private 1 --rows N`), or serve exact sums by --allow-exact",
-            invitation.from
-        )));
-    };
-    // Room for what has to be asked again after a break.
-    let twice = privacy.epsilon.billionths().saturating_mul(2);
-    let twice = Epsilon::from_billionths(twice).unwrap_or(privacy.epsilon);
-    let epsilon = arguments.privacy_epsilon.unwrap_or(twice);
-    Ok(Some(PrivateCap {
-        epsilon,
-        per_user: epsilon,
-        delta: privacy.delta(),
-    }))
 }
 
 /// What an option says, or what is answered on a terminal.
@@ -211,26 +223,53 @@ fn words(
     identity: &Identity,
     serve: bool,
 ) -> String {
-    let (answer, config) = (answer.display(), config.display());
-    let policy: Vec<String> = setup
-        .policy()
+    let policy = setup.policy();
+    let policy: Vec<String> = policy
         .iter()
-        .map(|line| format!("  {line}"))
+        .map(|line| fitted(&format!("  {line}"), 4))
         .collect();
     let from = &setup.invitation.from;
     let next = match serve {
         true => String::new(),
-        false => format!("\n\nThen: heda provider serve --config {config}"),
+        false => {
+            let config = report::quoted(&config.to_string_lossy());
+            let line = format!("heda provider serve --config {config}");
+            format!("\n\nThen:\n{}", command(&line, "  "))
+        }
     };
+    let taken = match setup.private {
+        Some(cap) => {
+            let words = format!(
+                "Privacy budget: epsilon {} for all private jobs together, for as long as the ledger \
+                 lives. To decide otherwise, change privacy_epsilon_total before the first job.",
+                cap.epsilon
+            );
+            format!("\n\n{}", wrapped(&words, "").join("\n"))
+        }
+        None => String::new(),
+    };
+    let file = |path: &Path, words: &str| fitted(&format!("{}  {words}", path.display()), 2);
     format!(
-        "{} rows fit the schema.\n\n\
-         {answer}  for {from}; nothing in it is secret\n\
-         {config}  for you; this is what it allows:\n{}\n\n\
-         To be sure that nobody changed a file on the way, compare by voice:\n  \
-         {from}'s number  {}\n  your number  {}{next}",
+        "{} rows fit the schema.\n\n{}\n{}\n{}{taken}\n\n{}\n{}\n{}{next}",
         setup.rows,
+        file(answer, &format!("for {from}; nothing in it is secret")),
+        file(config, "for you; this is what it allows:"),
         policy.join("\n"),
-        setup.invitation.fingerprint.spoken(),
-        identity.fingerprint().spoken(),
+        wrapped(
+            "To be sure that nobody changed a file on the way, compare by voice:",
+            ""
+        )
+        .join("\n"),
+        fitted(
+            &format!(
+                "  {from}'s number  {}",
+                setup.invitation.fingerprint.spoken()
+            ),
+            4
+        ),
+        fitted(
+            &format!("  your number  {}", identity.fingerprint().spoken()),
+            4
+        ),
     )
 }

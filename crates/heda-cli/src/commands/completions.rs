@@ -1,0 +1,25 @@
+//! `heda completions`: what a shell needs to complete commands and options.
+
+use crate::output;
+use clap::CommandFactory;
+use clap_complete::{Shell, generate};
+use heda::failure::Failure;
+
+/// Print a script by which a shell completes commands and options
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  heda completions bash > ~/.local/share/bash-completion/completions/heda
+  heda completions zsh > ~/.zfunc/_heda
+  heda completions fish > ~/.config/fish/completions/heda.fish")]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+pub(crate) fn run(arguments: &CompletionsArguments) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    let mut command = super::Arguments::command();
+    generate(arguments.shell, &mut command, "heda", &mut script);
+    output::print_text(String::from_utf8_lossy(&script).trim_end())
+}

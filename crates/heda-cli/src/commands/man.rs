@@ -1,0 +1,24 @@
+//! `heda man`: manual pages, for those who package the program.
+
+use crate::output;
+use clap::CommandFactory;
+use heda::failure::Failure;
+use std::path::PathBuf;
+
+/// Write manual pages, one for each command
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  heda man man1 && man -l man1/heda-demo.1")]
+pub(crate) struct ManArguments {
+    /// Folder for the pages; it is made if it is not there
+    #[arg(value_name = "DIR")]
+    out: PathBuf,
+}
+
+pub(crate) fn run(arguments: &ManArguments) -> Result<(), Failure> {
+    let out = &arguments.out;
+    let told = |e: std::io::Error| Failure::input(format!("{}: {e}", out.display()));
+    std::fs::create_dir_all(out).map_err(told)?;
+    clap_mangen::generate_to(super::Arguments::command(), out).map_err(told)?;
+    output::print_text(&format!("manual pages are in {}", out.display()))
+}

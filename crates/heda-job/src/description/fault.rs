@@ -1,0 +1,93 @@
+//! Why there is no such job. One list for all doors: a message names what was asked for and what it
+//! needs, in words that a job file, an option and the library share.
+
+use super::limits::{BadShare, NoName};
+use crate::class_weights::BadWeight;
+use heda_dp::gdp::DeltaError;
+use heda_learn::optimise::SettingsError;
+use heda_learn::private::PlanError;
+
+/// Why a job cannot be proposed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum JobFault {
+    /// Something that a private job cannot have, or that its plan decides.
+    #[error("a private job does not go with `{key}`, because {because}; leave it out")]
+    Private {
+        /// The key of the job file.
+        key: &'static str,
+        /// Why.
+        because: &'static str,
+    },
+    /// Something that does not go with a numeric label.
+    #[error("the label is a number, which needs {0}")]
+    Number(&'static str),
+    /// A class is to be learned and the label is a number, or the reverse.
+    #[error("the label is {0}")]
+    Label(&'static str),
+    /// Something that does not go with weights of classes.
+    #[error("weights of classes need {0}")]
+    Weighed(&'static str),
+    /// Something that does not go with a choice of the penalty.
+    #[error("choosing the penalty needs {0}")]
+    Choice(&'static str),
+    /// Weights that the classes do not have.
+    #[error(transparent)]
+    Weights(#[from] BadWeight),
+    /// Numbers of the optimiser that make no sense.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// A share of rows that cannot be held out.
+    #[error(transparent)]
+    HeldOut(#[from] BadShare),
+    /// A text that does not name a data set.
+    #[error("the name of the data: {0}")]
+    Name(#[from] NoName),
+    /// δ that protects nobody.
+    #[error(transparent)]
+    Delta(#[from] DeltaError),
+    /// No plan keeps the promise.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A number outside what is allowed.
+    #[error("{what} is {got}; it must be {allowed}")]
+    Range {
+        /// Which number.
+        what: &'static str,
+        /// Its value.
+        got: u64,
+        /// What is allowed.
+        allowed: &'static str,
+    },
+    /// A goal that is not a number to aim at.
+    #[error("a goal for the number of encrypted features is a number above 0")]
+    Goal,
+    /// More features to encrypt than there are.
+    #[error("iota is {iota}, but there are {features} features; choose 0 to {features}")]
+    TooMany {
+        /// What was asked for.
+        iota: usize,
+        /// What the schema has.
+        features: usize,
+    },
+    /// A feature that the schema does not have.
+    #[error("the schema has no feature \"{0}\"")]
+    NoSuchFeature(String),
+    /// A feature that was named before.
+    #[error("a feature to encrypt is named twice")]
+    Twice,
+    /// No feature is encrypted and none published.
+    #[error(
+        "no feature is encrypted and none published: there is nothing to train on; encrypt some, or \
+         give an epsilon to publish them for"
+    )]
+    Nothing,
+    /// The job is about rows of another schema.
+    #[error("the job is about schema {theirs}, the rows are of schema {ours}")]
+    Schema {
+        /// The job's.
+        theirs: String,
+        /// That of the rows.
+        ours: String,
+    },
+}

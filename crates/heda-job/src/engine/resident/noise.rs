@@ -1,0 +1,81 @@
+//! The noise that each provider adds, as its plan says.
+
+use crate::engine::Terms;
+use crate::rounds::Tally;
+use heda_dp::gaussian::{self, Variance};
+use heda_learn::private::PlanError;
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+/// The noise of a private job.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Noise {
+    /// What each provider adds to every number.
+    pub(super) share: Variance,
+    pub(super) providers: u64,
+}
+
+impl Noise {
+    /// Of the noise of all providers together.
+    pub(super) fn deviation(&self) -> f64 {
+        (self.share.get() as f64 * self.providers as f64).sqrt()
+    }
+
+    /// Bits of the noise of all providers together, but for a chance below 2^-180 a number.
+    pub(super) fn bits(&self) -> u32 {
+        (16.0 * self.deviation()).log2().ceil() as u32
+    }
+
+    pub(super) fn draw(&self, count: usize, rng: &mut impl CryptoRng) -> Zeroizing<Vec<u64>> {
+        let one = |_| gaussian::sample(self.share, rng) as u64;
+        Zeroizing::new((0..count).map(one).collect())
+    }
+}
+
+pub(super) fn noise(terms: &Terms<'_>) -> Result<Option<Noise>, PlanError> {
+    let (Some(privacy), Some(plan)) = (terms.proposal.job.privacy(), terms.plan()?) else {
+        return Ok(None);
+    };
+    let providers = terms.proposal.parties.identities.len();
+    let share = privacy.share(plan.variance(), providers);
+    Ok(Some(Noise {
+        share,
+        providers: providers as u64,
+    }))
+}
+
+/// The noise of a private job's counts.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct CountNoise {
+    pub(super) right: Noise,
+    pub(super) table: Noise,
+}
+
+impl CountNoise {
+    pub(super) fn of(&self, tally: Tally) -> &Noise {
+        match tally {
+            Tally::Right => &self.right,
+            Tally::Table => &self.table,
+        }
+    }
+
+    /// Bits of the larger one.
+    pub(super) fn bits(&self) -> u32 {
+        self.right.bits().max(self.table.bits())
+    }
+}
+
+pub(super) fn count_noise(terms: &Terms<'_>) -> Result<Option<CountNoise>, PlanError> {
+    let (Some(privacy), Some(plan)) = (terms.proposal.job.privacy(), terms.plan()?) else {
+        return Ok(None);
+    };
+    let providers = terms.proposal.parties.identities.len();
+    let noise = |variance: Variance| Noise {
+        share: privacy.share(variance, providers),
+        providers: providers as u64,
+    };
+    Ok(Some(CountNoise {
+        right: noise(plan.right_variance()),
+        table: noise(plan.table_variance()),
+    }))
+}

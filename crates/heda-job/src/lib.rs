@@ -1,0 +1,25 @@
+//! Negotiation, split, the training engines, and the whole job.
+
+mod agreement;
+pub mod class_weights;
+mod codec;
+pub mod description;
+pub mod engine;
+pub mod error;
+pub mod estimate;
+pub mod guard;
+pub mod histogram;
+pub mod job;
+pub mod local;
+mod message;
+pub mod moments;
+pub mod negotiation;
+mod parallel;
+pub mod proposal;
+pub mod regression_metrics;
+mod release;
+mod rounds;
+mod rows;
+
+pub use release::ReleaseError;
+pub use rows::RowSeed;

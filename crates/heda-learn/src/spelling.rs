@@ -1,0 +1,56 @@
+//! Names that were meant: what is there, the nearest to a misspelt name first.
+
+/// How many names are listed.
+const LISTED: usize = 8;
+
+/// The known names, those most like `name` first, and how many more there are.
+pub fn nearest_first<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let small = name.to_lowercase();
+    let mut known: Vec<&str> = known.into_iter().collect();
+    // A stable order: equally near names stay as they were.
+    known.sort_by_cached_key(|other| distance(&small, &other.to_lowercase()));
+    let listed = known.iter().take(LISTED);
+    let listed: Vec<String> = listed.map(|name| format!("`{name}`")).collect();
+    match known.len().saturating_sub(LISTED) {
+        0 => listed.join(", "),
+        more => format!("{} and {more} more", listed.join(", ")),
+    }
+}
+
+/// Letters to insert, delete or replace (Levenshtein).
+pub(crate) fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, other) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(row[j + 1] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_are_those_of_levenshtein() {
+        assert_eq!(distance("dataset", "data_set"), 1);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn the_nearest_name_is_first_and_long_lists_are_cut() {
+        let found = nearest_first("Colour", ["age", "class", "color"]);
+        assert_eq!(found, "`color`, `class`, `age`");
+        let many: Vec<String> = (0..20).map(|n| format!("column-{n}")).collect();
+        let found = nearest_first("column-19", many.iter().map(String::as_str));
+        assert!(found.starts_with("`column-19`, ") && found.ends_with(" and 12 more"));
+        assert_eq!(nearest_first("x", []), "");
+    }
+}
