@@ -283,15 +283,6 @@ pub enum Unfit {
         /// Demanded.
         least: usize,
     },
-    /// There is nothing to tell apart here.
-    #[error(
-        "all training rows of this provider are on one side of class {class}; it cannot take part \
-         in this model"
-    )]
-    OneSided {
-        /// The class, by name.
-        class: String,
-    },
     /// The rows cannot be scored.
     #[error(transparent)]
     Scores(NegotiationError),

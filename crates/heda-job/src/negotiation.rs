@@ -143,7 +143,7 @@ impl Provider {
         Self { question }
     }
 
-    /// The message: our weighted shares under masks.
+    /// The message: our weighted shares under masks; zeros where all rows have one class.
     pub(crate) fn contribute(
         &self,
         data: &Dataset,
@@ -152,7 +152,13 @@ impl Provider {
         if masks.is_alone() {
             return Err(NegotiationError::Alone);
         }
-        let shares = weighted_shares(&self.scores(data)?, data.rows())?;
+        let shares = match self.scores(data) {
+            // Rows of one class tell no feature from another. To refuse would tell everybody so.
+            Err(NegotiationError::Score(ScoreError::OneClass { .. })) => {
+                Zeroizing::new(vec![0; self.question.features])
+            }
+            scores => weighted_shares(&scores?, data.rows())?,
+        };
         let masks = masks.stream(permit, PURPOSE, shares.len())?;
         let mut message = self.question.fingerprint.as_bytes().to_vec();
         let masked = shares.iter().zip(masks.iter());

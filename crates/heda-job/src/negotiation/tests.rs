@@ -321,7 +321,7 @@ fn refuses_rows_that_cannot_take_part() {
         })
     ));
     let one_class = rows_of(0, 6, 40).select_rows(&[0, 2, 4]);
-    let refused = provider.contribute(&one_class, (&permit(), &mut masks[0]));
+    let refused = provider.choose(&one_class);
     assert!(matches!(
         refused,
         Err(NegotiationError::Score(ScoreError::OneClass { .. }))

@@ -1,6 +1,6 @@
 //! Everything that can be wrong with a proposal or a provider.
 
-use super::{TWO, lbfgs, message, rows, run_with, schema, spec, two_parts, with};
+use super::{TWO, lbfgs, message, run_with, schema, spec, two_parts, with};
 use ed25519_dalek::SigningKey;
 use heda_blocks::channel::Channel;
 use heda_crypto::random::Randomness;
@@ -111,18 +111,6 @@ fn another_schema_is_refused_with_both_fingerprints() {
     );
     assert!(
         refused.contains(&schema(&TWO).fingerprint().to_string()),
-        "{refused}"
-    );
-}
-
-#[test]
-fn a_provider_with_one_class_cannot_take_part() {
-    let mixed = rows(60, &TWO, 3);
-    let ones: Vec<usize> = (0..60).filter(|&row| mixed.labels()[row] == 1).collect();
-    let parts = vec![rows(60, &TWO, 1), mixed.select_rows(&ones)];
-    let refused = message(run_with(&spec(&TWO, lbfgs(3)), parts, &mut Quiet, None));
-    assert!(
-        refused.contains("provider-2") && refused.contains("one side of class"),
         "{refused}"
     );
 }

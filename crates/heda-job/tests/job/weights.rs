@@ -114,3 +114,21 @@ fn weights_that_do_not_fit_are_refused_in_words() {
     let words = descent.unwrap_err().to_string();
     assert!(words.contains("the optimiser lbfgs"), "{words}");
 }
+
+/// A hospital with controls only: sums are over all providers, so no provider needs both classes.
+#[test]
+fn a_provider_with_rows_of_one_class_takes_part() {
+    let whole = rows(300, &TWO, 1);
+    let of_class = |class| {
+        let rows = (0..whole.rows()).filter(|&row| whole.labels()[row] == class);
+        whole.select_rows(&rows.collect::<Vec<_>>())
+    };
+    let parts = vec![of_class(0), of_class(1), rows(100, &TWO, 2)];
+    let balanced = weighed(Some(ClassWeight::Balanced));
+    run_with(&balanced, parts.clone(), &mut Quiet, None).unwrap();
+    let found = run_with(&weighed(None), parts.clone(), &mut Quiet, None).unwrap();
+    let exact = in_clear(&parts, [1.0, 1.0]);
+    for (found, exact) in found.fits[0].beta.iter().zip(exact) {
+        assert!((found - exact).abs() < 0.5, "{found} {exact}");
+    }
+}
