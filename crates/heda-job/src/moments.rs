@@ -20,8 +20,10 @@
 //!
 //! [`WINDOW_DEVIATIONS`]: heda_learn::scaling::WINDOW_DEVIATIONS
 
+mod combined;
 mod private;
 
+pub(crate) use combined::combine;
 pub(crate) use private::{noisy_bytes, noisy_contribution, noisy_sums};
 
 use crate::agreement::JobMasks;
@@ -29,7 +31,7 @@ use crate::class_weights::{BadWeight, ClassWeight};
 use crate::description::Job;
 use crate::engine::Columns;
 use crate::guard::Permit;
-use heda_crypto::bits::{pack, packed_bytes, unpack};
+use heda_crypto::bits::{pack, packed_bytes};
 use heda_crypto::masking::{MASK_BITS, MaskingError};
 use heda_learn::collinear::unexplained;
 use heda_learn::data::{Dataset, Feature};
@@ -288,86 +290,6 @@ fn add_label(sums: &mut [u64], label: u32, labels: OfLabels, one: f64) {
             }
         }
         _ => {}
-    }
-}
-
-/// What the data user makes of everybody's sums: a centre for each encrypted column.
-pub(crate) fn combine(
-    contributions: &[Vec<u8>],
-    features: &[Feature],
-    labels: OfLabels,
-    fraction_bits: u32,
-    rows: usize,
-) -> Result<Moments, MomentsError> {
-    let mut sums = vec![0u64; numbers(features, labels)];
-    for bytes in contributions {
-        let decoded = unpack(bytes, sums.len(), MASK_BITS);
-        let decoded = decoded.map_err(|_| MomentsError::Sum)?;
-        for (sum, number) in sums.iter_mut().zip(decoded) {
-            *sum = sum.wrapping_add(number) & MODULUS_MASK;
-        }
-    }
-    let one = 2f64.powi(fraction_bits as i32);
-    let of_labels = sums.split_off(sums.len() - labels.numbers());
-    let all = rows as u64;
-    let rows = rows.max(1) as f64;
-    let of_number = |mean: f64, square: f64| {
-        // Each row of each provider was rounded.
-        let slack = 1.0 / one;
-        // Values in [0, 1] have squares below themselves, and above the square of their mean.
-        let possible =
-            mean <= 1.0 + slack && square <= mean + slack && square + 3.0 * slack >= mean * mean;
-        possible.then(|| Centre::of_moments(mean, square))
-    };
-    let mut sums = sums.into_iter().map(|sum| sum as f64 / rows);
-    let mut next = || sums.next().ok_or(MomentsError::Sum);
-    let (mut centres, mut left) = (Vec::new(), Vec::new());
-    for feature in features {
-        if is_number(feature) {
-            let centre = of_number(next()? / one, next()? / one);
-            let centre = centre.ok_or(MomentsError::Sum)?;
-            left.push(share_left(next()? / one, centre)?);
-            centres.push(centre);
-        } else {
-            let mut whole = 0.0;
-            for _ in feature.columns.clone() {
-                let share = next()?;
-                whole += share;
-                centres.push(Centre::of_share(share));
-                left.push(1.0);
-            }
-            (whole <= 1.0 + 1e-9)
-                .then_some(())
-                .ok_or(MomentsError::Sum)?;
-        }
-    }
-    let (mut number, mut counts) = (None, Vec::new());
-    match (labels, &of_labels[..]) {
-        (OfLabels::Number, [sum, squares]) => {
-            let means = [sum, squares].map(|sum| *sum as f64 / rows / one);
-            number = Some(of_number(means[0], means[1]).ok_or(MomentsError::Sum)?);
-        }
-        (OfLabels::Counts(_), found) => {
-            let add_up = found.iter().fold(0u64, |sum, n| sum.saturating_add(*n)) == all;
-            add_up.then_some(()).ok_or(MomentsError::Sum)?;
-            counts = found.to_vec();
-        }
-        _ => {}
-    }
-    Ok(Moments {
-        centres,
-        number,
-        counts,
-        left,
-    })
-}
-
-/// A mean of deviations as a share of the column's. No deviation of values in [0, 1] exceeds ½.
-fn share_left(deviation: f64, centre: Centre) -> Result<f64, MomentsError> {
-    match (deviation <= 0.5 + 1e-6, centre.varies()) {
-        (false, _) => Err(MomentsError::Sum),
-        (true, true) => Ok((deviation / centre.deviation).min(1.0)),
-        (true, false) => Ok(1.0),
     }
 }
 

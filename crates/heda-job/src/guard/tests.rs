@@ -1,7 +1,10 @@
 //! The rules of one process.
 
 use super::*;
+use crate::description::Protected;
 use crate::engine::testing::{dataset, schema};
+use crate::proposal::Spending;
+use heda_dp::account::{Accountant, ColumnCharge, Mechanism};
 
 const JOB: JobId = JobId([3; 16]);
 const OTHER: JobId = JobId([4; 16]);
@@ -165,4 +168,113 @@ fn a_job_that_comes_back_keeps_its_proposal_and_its_division_of_rows() {
     let mut fewer = proposal;
     fewer.parties.identities.clear();
     assert!(guard(1).admit(&fewer).is_ok());
+}
+
+/// The head of a ledger of one digit each.
+fn head(epoch: char, entry: u64, hash: char) -> LedgerHead {
+    LedgerHead {
+        epoch: epoch.to_string().repeat(32),
+        entry,
+        hash: hash.to_string().repeat(64),
+    }
+}
+
+#[test]
+fn the_head_of_a_ledger_is_32_and_64_hexadecimal_digits() {
+    assert!(head('0', 3, 'f').is_well_formed());
+    let with = |epoch: String, hash: String| LedgerHead {
+        epoch,
+        entry: 3,
+        hash,
+    };
+    let (epoch, hash) = ("0".repeat(32), "f".repeat(64));
+    for (epoch, hash) in [
+        ("0".repeat(31), hash.clone()),
+        ("0".repeat(33), hash.clone()),
+        ("g".repeat(32), hash.clone()),
+        (epoch.clone(), "f".repeat(63)),
+        (epoch.clone(), "f".repeat(65)),
+        (epoch, "\u{1b}".repeat(64)),
+        (String::new(), String::new()),
+    ] {
+        let head = with(epoch, hash);
+        assert!(!head.is_well_formed(), "{head:?}");
+    }
+}
+
+/// What a data user finds out with the head that it kept: a ledger that was lost, replaced or set back.
+#[test]
+fn a_ledger_follows_itself_and_its_later_entries_and_no_other() {
+    let before = head('1', 7, 'a');
+    for (now, follows) in [
+        (head('1', 7, 'a'), true),
+        (head('1', 8, 'b'), true),
+        (head('1', 8, 'a'), true),
+        (head('1', 7, 'b'), false),
+        (head('1', 6, 'a'), false),
+        (head('1', 6, 'b'), false),
+        (head('2', 7, 'a'), false),
+        (head('2', 8, 'b'), false),
+    ] {
+        assert_eq!(now.can_follow(&before), follows, "{now:?}");
+    }
+}
+
+#[test]
+fn epsilon_is_read_from_rows_only_if_they_are_public() {
+    let job = |spending| {
+        let mut raw = crate::proposal::testing::raw();
+        raw.protected = Protected::Best(2);
+        raw.spending = Some(spending);
+        crate::proposal::testing::proposal_of(raw)
+    };
+    let automatic = job(Spending::Automatic);
+    let refused = guard(None).admit(&automatic);
+    assert!(matches!(refused, Err(Refusal::AutomaticEpsilon)));
+    assert!(guard(None).of_public_data().admit(&automatic).is_ok());
+    let named = job(Spending::Total("1".parse().unwrap()));
+    assert!(guard(None).admit(&named).is_ok());
+}
+
+/// A second release of the same rows would be a second charge, and its noise would average out.
+#[test]
+fn a_release_is_made_and_charged_once_and_handed_out_again() {
+    let charge = |epsilon: &str| {
+        let column = ColumnCharge {
+            name: "x0".into(),
+            epsilon: epsilon.parse().unwrap(),
+        };
+        Charge::new(Mechanism::Laplace, vec![column]).unwrap()
+    };
+    let data = Arc::new(dataset(9, 1));
+    let accountant = Accountant::new("1".parse().unwrap());
+    let guard = LocalGuard::new(data, schema(), [1; 32].into(), accountant);
+    let mut made = 0;
+    let mut release = |job| {
+        guard.release(job, charge("0.6"), &mut |_| {
+            made += 1;
+            Ok(vec![made])
+        })
+    };
+    assert_eq!(release(JOB).unwrap(), [1]);
+    assert_eq!(release(JOB).unwrap(), [1]);
+    assert!(matches!(release(OTHER), Err(Refusal::Budget(_))));
+    assert_eq!(made, 1);
+}
+
+/// The owner of the rows may lower the limit while a job runs: the next answer already keeps to it.
+#[test]
+fn a_limit_that_is_lowered_holds_for_the_next_answer() {
+    let books = MemoryLedger::default();
+    let data = Arc::new(dataset(9, 1));
+    let guard = LocalGuard::new(data, schema(), [1; 32].into(), books.clone());
+    books.limit_private(Cost::from_parts(10));
+    guard.reserve(JOB, plan(9)).unwrap();
+    answer(&guard, JOB, gradient(0, 4)).unwrap();
+    books.limit_private(Cost::from_parts(8));
+    let refused = answer(&guard, JOB, gradient(1, 4));
+    assert!(matches!(refused, Err(Refusal::PrivacyExhausted { .. })));
+    assert_eq!(guard.charged(JOB).unwrap().job.parts(), 4);
+    books.limit_private(Cost::from_parts(9));
+    answer(&guard, JOB, gradient(1, 4)).unwrap();
 }

@@ -62,6 +62,27 @@ fn the_sums_of_all_providers_give_the_centres_of_all_rows() {
     }
 }
 
+/// What other columns leave unexplained stands with its own column, behind a category too.
+#[test]
+fn every_number_has_the_share_that_others_leave_of_it() {
+    let part = rows(0, 200);
+    let found = combined_with(std::slice::from_ref(&part), NOTHING).unwrap();
+    let deviations = unexplained(&part, &features());
+    let [narrow, grade] = deviations[..] else {
+        panic!("{deviations:?}");
+    };
+    let share = |left: f64, column: usize| left / found.centres[column].deviation;
+    let expected = [share(narrow, 0), 1.0, 1.0, 1.0, share(grade, 4)];
+    for (found, expected) in found.left.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+    }
+    assert_eq!(found.left.len(), 5);
+    assert!(
+        share(grade, 4) > 0.9 && share(narrow, 0) > 0.9,
+        "nothing else explains them"
+    );
+}
+
 #[test]
 fn labels_are_counted_or_added_up_with_the_columns() {
     let parts = [rows(0, 201), rows(1, 300)];
@@ -153,7 +174,20 @@ fn sums_never_overflow() {
         let bits = fraction_bits(rows).unwrap();
         assert!((rows as u128) << bits < 1 << MASK_BITS, "{rows}");
     }
-    assert!(matches!(fraction_bits(1 << 33), Err(MomentsError::Rows(_))));
+    // One bit more than the rows have, so that no sum comes near its end.
+    let bits = [1, 127, 128, 1023, 1024, (1 << 31) - 1].map(|rows| fraction_bits(rows).unwrap());
+    assert_eq!(bits, [40, 40, 39, 37, 36, 16]);
+    for rows in [1 << 31, 1 << 33] {
+        assert!(matches!(fraction_bits(rows), Err(MomentsError::Rows(_))));
+    }
+    // With forty fraction bits, 2^8 rows fill 48 bits.
+    for (count, fits) in [(255, true), (256, false)] {
+        let kept = (&permit(), &mut masks(1, count)[0]);
+        let rows = rows(0, count as usize);
+        let sums = contribution(&rows, &features(), NOTHING, MOST_FRACTION, kept);
+        assert_eq!(sums.is_ok(), fits, "{count}");
+        assert!(fits || matches!(sums, Err(MomentsError::Rows(256))));
+    }
     let mut masks = masks(1, 4);
     for bits in [0, 15, 41, u32::MAX] {
         let refused = contribution(
@@ -187,6 +221,22 @@ fn a_schema_that_states_all_numbers_takes_the_place_of_sums() {
     assert!((centres[0].deviation - 0.05).abs() < 1e-12);
     assert!((centres[1].mean - 1.0 / 3.0).abs() < 1e-12);
     assert_eq!((centres[4].mean, centres[4].deviation), (0.5, 0.25));
+}
+
+/// Bounds that do not begin at nought: a column and a numeric label lie where they are between their bounds.
+#[test]
+fn what_a_schema_states_is_told_as_a_part_of_the_range() {
+    let text = "format = 1\nname = \"t\"\n[label]\ncolumn = \"y\"\nkind = \"numeric\"\n\
+                bounds = [100, 300]\ntypical = { mean = 150, deviation = 20 }\n[[column]]\n\
+                name = \"narrow\"\nkind = \"numeric\"\nbounds = [50, 250]\n\
+                typical = { mean = 60, deviation = 10 }\n";
+    let schema = Schema::parse(text, "t.toml").unwrap();
+    let stated = by_schema(&schema, &features()[..1], OfLabels::Number).unwrap();
+    let close = |found: Centre, mean: f64, deviation: f64| {
+        (found.mean - mean).abs() < 1e-12 && (found.deviation - deviation).abs() < 1e-12
+    };
+    assert!(close(stated.centres[0], 0.05, 0.05), "{stated:?}");
+    assert!(close(stated.number.unwrap(), 0.25, 0.1), "{stated:?}");
 }
 
 #[test]
