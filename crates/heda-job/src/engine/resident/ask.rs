@@ -10,7 +10,7 @@
 //! 4. columns for the first blocks of the next gradient: they fill the line while choices travel;
 //! 5. for every block: payload, and choices for a later one; then the sum.
 
-use super::shape::{Shape, TreeNumbers, blocks};
+use super::shape::{Shape, TreeNumbers};
 use super::user::{UserAsked, UserChosen, UserPreprocessed, UserSession, UserSum, whole_sums};
 use super::{
     AHEAD_BLOCKS, CountNoise, count_noise, count_shape, encoding, evaluate, next_batch, tag,
@@ -73,7 +73,7 @@ impl Party for Remote {
 /// The data user of a job.
 pub(in super::super) struct ResidentUser {
     pub(in super::super) remotes: Vec<Remote>,
-    shape: Shape,
+    pub(super) shape: Shape,
     pub(super) count_shape: Shape,
     tables: Tables,
     encoding: Encoding,
@@ -205,8 +205,8 @@ impl ResidentUser {
 
 impl Remote {
     /// This provider's rows of a batch, block by block.
-    fn blocks(&self, batch: Batch) -> Vec<Range<usize>> {
-        blocks(batch.share(self.part.rows)).collect()
+    fn blocks(&self, shape: &Shape, batch: Batch) -> Vec<Range<usize>> {
+        shape.blocks(batch.share(self.part.rows))
     }
 
     fn receive_columns(&mut self, shape: &Shape, rows: usize) -> Result<Vec<u8>, RemoteError> {
@@ -231,7 +231,7 @@ impl Remote {
     /// Steps R1 to R7 but for the sum over providers.
     fn gradient(&mut self, round: &Round<'_>) -> Result<Vec<u64>, RemoteError> {
         let shape = round.shape;
-        let blocks = self.blocks(round.batch);
+        let blocks = self.blocks(shape, round.batch);
         let (choices, chosen): (Vec<_>, Vec<_>) =
             self.ask_blocks(round, &blocks)?.into_iter().unzip();
         let mut choices = choices.into_iter();
@@ -259,7 +259,8 @@ impl Remote {
             return Ok(());
         }
         let next = next_batch(round.batch);
-        let blocks = self.blocks(next).into_iter().take(AHEAD_BLOCKS);
+        let blocks = self.blocks(round.shape, next);
+        let blocks = blocks.into_iter().take(AHEAD_BLOCKS);
         let mut preprocess = VecDeque::new();
         for (number, block) in blocks.enumerate() {
             let numbers = TreeNumbers::gradient(round.iteration + 1, number, false);
@@ -274,7 +275,7 @@ impl Remote {
         let Some((batch, mut preprocess)) = self.pending.take() else {
             return Ok(());
         };
-        for (block, preprocess) in self.blocks(batch).into_iter().zip(&mut preprocess) {
+        for (block, preprocess) in self.blocks(shape, batch).into_iter().zip(&mut preprocess) {
             preprocess.columns = Some(self.receive_columns(shape, block.len())?);
         }
         self.pending = Some((batch, preprocess));

@@ -33,8 +33,8 @@ use std::time::Duration;
 /// Encoded columns of the shaped rows.
 pub(super) const WIDTH: usize = 6;
 /// Rows of a provider, and how many of them are held out.
-const ROWS: usize = 60;
-const HELD_OUT: usize = 20;
+pub(super) const ROWS: usize = 60;
+pub(super) const HELD_OUT: usize = 20;
 /// Coefficients that are asked about.
 const BETA: [f64; WIDTH + 1] = [0.2, 1.0, -0.5, 0.25, 0.1, -0.1, 0.3];
 pub(super) const SEED: u64 = 21;
@@ -117,6 +117,8 @@ pub(super) struct Conversation {
     pub(super) provider: Randomness,
     /// Commands that the data user adds to its own, to the first provider.
     pub(super) command: Option<fn(u32) -> Command>,
+    /// Rows in a block, if fewer than usual.
+    pub(super) block_rows: Option<usize>,
 }
 
 /// What came of it.
@@ -220,6 +222,7 @@ impl Conversation {
             user: Randomness::seeded(SEED).party("user"),
             provider: Randomness::seeded(SEED).party("provider"),
             command: None,
+            block_rows: None,
         }
     }
 
@@ -269,6 +272,7 @@ impl Conversation {
         };
         let randomness = self.provider.party(&number.to_string());
         let mut provider = ResidentProvider::set_up(channel, &terms, rows, &randomness)?;
+        provider.shape.block_rows = self.block_rows.unwrap_or(provider.shape.block_rows);
         let rounds = terms.rounds().unwrap();
         // Providers that have another proposal have agreed to something else.
         let mut masks = JobMasks::new(masks, &proposal.encode().unwrap());
@@ -341,6 +345,7 @@ impl Conversation {
         let parties = joined.collect();
         let mut user =
             ResidentUser::set_up(&terms, parties, &scaling, &rows.labels_as, &self.user)?;
+        user.shape.block_rows = self.block_rows.unwrap_or(user.shape.block_rows);
         let mut gradients = Vec::new();
         for iteration in 0..2 {
             let gradient = user.gradient(GradientAsk {

@@ -1,7 +1,7 @@
 //! Conversations from seeds: known answers for every message, what each source of randomness changes, and
 //! what parties that were told different things get.
 
-use super::conversation::{Conversation, Heard, Kind, promise};
+use super::conversation::{Conversation, HELD_OUT, Heard, Kind, ROWS, promise};
 use super::{CountNoise, Noise, count_noise, noise, tag};
 use crate::engine::{Columns, Terms};
 use crate::message::Command;
@@ -242,6 +242,40 @@ fn the_number_of_rows_cannot_change_within_a_session() {
             "{refused}"
         );
         assert_eq!(heard.gradients.len(), 2, "what came before was answered");
+    }
+}
+
+/// A large batch travels in blocks, the first of them ahead of the gradient and the choices of many ahead of payloads.
+/// It is the same gradient, but for coins of its own.
+#[test]
+fn a_gradient_in_twenty_blocks_is_that_of_one() {
+    let whole = Conversation::new(Kind::Exact).hold().unwrap();
+    let cut = Conversation {
+        block_rows: Some(2),
+        ..Conversation::new(Kind::Exact)
+    };
+    let cut = cut.hold().unwrap();
+    cut.served.unwrap();
+    for (whole, cut) in whole.gradients.iter().zip(&cut.gradients) {
+        for (whole, cut) in whole.iter().zip(cut) {
+            assert!((whole - cut).abs() < 3.0, "{whole} {cut}");
+        }
+    }
+    assert_ne!(whole.gradients, cut.gradients);
+    assert_eq!(
+        whole.counts, cut.counts,
+        "held-out rows are counted exactly"
+    );
+    let blocks = (ROWS - HELD_OUT) / 2;
+    for (tag, heard) in [
+        (tag::PREPROCESS, &cut.by_provider),
+        (tag::COLUMNS, &cut.by_user),
+        (tag::CHOICES, &cut.by_provider),
+        (tag::PAYLOAD, &cut.by_user),
+    ] {
+        let count = heard.iter().filter(|message| message.tag == tag).count();
+        // Two gradients and one evaluation.
+        assert_eq!(count, 2 * blocks + 1, "{tag:#04x}");
     }
 }
 

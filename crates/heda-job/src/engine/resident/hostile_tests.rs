@@ -326,7 +326,8 @@ fn a_data_user_that_repeats_a_request_is_refused() {
         (&other, replay, 0, "it cheated"),
     ] {
         let happened = run(spec, &parts, spoil, honest());
-        assert!(happened.outcome.is_err());
+        let told = happened.outcome.unwrap_err().to_string();
+        assert!(told.starts_with("provider provider-2: "), "{told}");
         let refused = happened.served[1].as_ref().unwrap_err().to_string();
         assert!(refused.contains(words), "{refused}");
         // Nothing was answered after it.

@@ -1,5 +1,6 @@
 //! Whole jobs: beside the oracle on integers, and the evaluation beside the clear model.
 
+use super::tag;
 use crate::description::Protected;
 use crate::engine::gradient_bytes;
 use crate::engine::testing::{
@@ -370,6 +371,32 @@ fn coefficients_beyond_the_bound_are_told() {
     // All but the first gradient, which is taken at nought.
     assert_eq!(told.gradients, 4);
     assert!(told.least < 0.9 && told.least > 0.0, "{told:?}");
+}
+
+/// What is told of traffic before a job is what travels, to the byte.
+#[test]
+fn the_bytes_of_a_gradient_are_those_that_travel() {
+    let spec = with(&spec(LossKind::Logistic, FEATURES, 1), |raw| {
+        raw.held_out = 0.0;
+    });
+    let (data, resolution) = (dataset(61, 1), spec.job.resolution());
+    let got = run(&spec, std::slice::from_ref(&data));
+    let heard = [&got.outcome.providers[0].view, &got.reports[0].view];
+    let of_gradients = heard.into_iter().flatten();
+    let of_gradients = of_gradients.filter(|m| (tag::PREPROCESS..=tag::SUM).contains(&m.tag));
+    let bytes: usize = of_gradients.map(|message| message.body.len()).sum();
+    let gradients = settings(&spec).max_iterations as usize;
+    let told = gradient_bytes(data.features(), data.rows(), resolution).unwrap();
+    assert_eq!(bytes, gradients * told);
+}
+
+#[test]
+fn gradients_of_several_providers_are_told_as_sums_over_them() {
+    let spec = spec(LossKind::Logistic, FEATURES, 1);
+    for (providers, summed) in [(1, false), (2, true)] {
+        let parts = vec![dataset(60, 1); providers];
+        assert_eq!(run(&spec, &parts).outcome.revealed.summed, summed);
+    }
 }
 
 /// What a row costs in a gradient, whatever the machine: bytes with one bit and with six.

@@ -25,6 +25,8 @@ mod cheat_tests;
 #[cfg(test)]
 mod choice_tests;
 #[cfg(test)]
+mod contract_tests;
+#[cfg(test)]
 mod conversation;
 #[cfg(test)]
 mod conversation_tests;
@@ -102,10 +104,13 @@ const COUNT_BOUND_BITS: u32 = 5;
 const ERROR_BITS: u32 = 16;
 /// Counts of held-out rows.
 const COUNT_BITS: u32 = 20;
-/// The same with noise, in units of which a row is several.
+/// The same with noise, in units of which a row is several: one bit for the sign, one for the counts, and no plan's
+/// noise has more than the others.
 const NOISY_COUNT_BITS: u32 = 40;
 /// Rows of one provider in a batch; a batch is cut into blocks.
 const ROW_LIMIT: usize = 1 << 24;
+/// Rows of one provider, however many batches they are in.
+const PROVIDER_ROW_LIMIT: usize = 1 << 30;
 /// Held-out rows of all providers.
 const HELD_OUT_LIMIT: usize = 1 << 18;
 
@@ -141,9 +146,6 @@ enum Unable {
     /// No noise keeps the promise.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// Counts that no word holds.
-    #[error("the counts of held-out rows would carry too much noise; give a larger epsilon")]
-    NoisyCounts,
     /// A derivative of both signs needs more than one bit.
     #[error(
         "derivatives of one bit suit only losses of one sign; use at least 2 code_bits with {loss}"
@@ -279,10 +281,8 @@ fn count_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> 
             ..shape
         });
     }
-    match count_noise(terms)? {
+    match terms.proposal.job.privacy() {
         None => Ok(shape),
-        // One bit for the sign, one for the counts.
-        Some(noise) if noise.bits() + 2 > NOISY_COUNT_BITS => Err(Unable::NoisyCounts),
         Some(_) => Ok(Shape {
             row_bits: NOISY_COUNT_BITS,
             edges: private_edges(terms.proposal),
@@ -308,7 +308,7 @@ pub fn gradient_bytes(
     let field = training_field(resolution).map_err(Impossible::job)?;
     let shape = Shape::new(&encoding, resolution, hidden, field).of_rows(bits_of(rows));
     let mut bytes = shape.sum_bytes();
-    for block in shape::blocks(0..rows) {
+    for block in shape.blocks(0..rows) {
         let rows = block.len();
         let preprocess = shape.preprocess_bytes(rows).map_err(Impossible::job)?;
         let question = shape.question_bytes(rows).map_err(Impossible::job)?;
@@ -333,8 +333,7 @@ pub(super) fn check_held_out(terms: &Terms<'_>, part: Part) -> Result<(), Imposs
         if (columns + 1) * 8 > MAX_PAD_BYTES {
             return Err(Unable::Columns { columns });
         }
-        count_shape(terms, &encoding(terms)?)?;
-        Ok(())
+        count_shape(terms, &encoding(terms)?).map(|_| ())
     };
     counted().map_err(Impossible::job)
 }
@@ -391,7 +390,7 @@ impl Implementation for Resident {
 
     fn limits(&self) -> Limits {
         Limits {
-            rows: ROW_LIMIT * 64,
+            rows: PROVIDER_ROW_LIMIT,
             held_out: HELD_OUT_LIMIT,
         }
     }

@@ -58,11 +58,6 @@ impl CountNoise {
             Tally::Table => &self.table,
         }
     }
-
-    /// Bits of the larger one.
-    pub(super) fn bits(&self) -> u32 {
-        self.right.bits().max(self.table.bits())
-    }
 }
 
 pub(super) fn count_noise(terms: &Terms<'_>) -> Result<Option<CountNoise>, PlanError> {

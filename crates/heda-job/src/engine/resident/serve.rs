@@ -4,10 +4,9 @@
 use super::evaluate;
 use super::provider::{ProviderAnswered, ProviderReady, ProviderSession, ProviderSum};
 use super::rows::Rows;
-use super::shape::{Shape, TreeNumbers, blocks};
+use super::shape::{Shape, TreeNumbers};
 use super::{
-    AHEAD_BLOCKS, CountNoise, Noise, bits_of, count_noise, count_shape, encoding, noise, tag,
-    training_shape,
+    AHEAD_BLOCKS, CountNoise, Noise, count_noise, count_shape, encoding, noise, tag, training_shape,
 };
 use crate::agreement::Closing;
 use crate::engine::label_encoding::Tables;
@@ -15,7 +14,6 @@ use crate::engine::{GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError};
 use crate::rounds::{Evaluation, Rounds};
 use heda_blocks::channel::Channel;
-use heda_crypto::bits::MOST_BITS;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{SenderSetup, SetupFirst, SetupThird};
 use heda_learn::gradient::Batch;
@@ -32,7 +30,7 @@ pub(in super::super) struct ResidentProvider {
     /// For the evaluation.
     pub(super) counting: ProviderSession,
     /// Of gradients; as it is for the rows of all providers, once their number is known.
-    shape: Shape,
+    pub(super) shape: Shape,
     row_bits: Option<u32>,
     pub(super) count_shape: Shape,
     tables: Tables,
@@ -121,7 +119,7 @@ impl ResidentProvider {
 
     /// This provider's rows of a batch, block by block.
     fn blocks(&self, batch: Batch) -> Vec<Range<usize>> {
-        blocks(batch.share(self.rows.count())).collect()
+        self.shape.blocks(batch.share(self.rows.count()))
     }
 
     /// R1 and R2 for a block, whenever its gradient is asked for.
@@ -145,20 +143,12 @@ impl ResidentProvider {
     /// Takes in the number of rows of all providers, as the command has it, if it can be true. It
     /// stays the same in a session: what travels in advance was cut by it.
     fn shape_for(&mut self, row_bits: u32, rows: usize) -> Result<Shape, PeerProblem> {
-        let own = bits_of(rows);
-        let refused = || {
+        let other = self.row_bits.is_some_and(|before| before != row_bits);
+        let shape = self.shape.of_all_rows(row_bits, rows).filter(|_| !other);
+        let shape = shape.ok_or_else(|| {
             let reason = format!("{row_bits} bits for the number of all rows");
             PeerProblem::message("command", reason)
-        };
-        let other = self.row_bits.is_some_and(|before| before != row_bits);
-        if row_bits < own || row_bits > MOST_BITS || other {
-            return Err(refused());
-        }
-        let shape = self.shape.of_rows(row_bits);
-        let widest = shape.sum_bits().into_iter().max().unwrap_or(0);
-        if widest > MOST_BITS {
-            return Err(refused());
-        }
+        })?;
         self.row_bits = Some(row_bits);
         self.shape = shape.clone();
         Ok(shape)
@@ -282,11 +272,12 @@ impl ProviderEngine for ResidentProvider {
             .ready(shape, batch, &preprocess, numbers, &mut rng)?;
         channel.send(tag::COLUMNS, &columns)?;
         // E2
-        let [corrections, indices] = shape.question_bytes(rows)?;
-        let question = channel.receive(tag::QUESTION, corrections + indices)?;
+        let lengths = shape.question_bytes(rows)?;
+        let question = channel.receive(tag::QUESTION, lengths.iter().sum())?;
         let (borrows, borrowed) = ready.borrow(shape, batch, &question, &mut rng)?;
         channel.send(tag::SYMBOLS, &borrows)?;
         // E3
+        let [_, indices] = lengths;
         let question = channel.receive(tag::QUESTION, indices)?;
         let (lanes, laned) = borrowed.lanes(shape, &question, &mut rng)?;
         channel.send(tag::SYMBOLS, &lanes)?;

@@ -1,10 +1,10 @@
 //! The public numbers of a job with one provider, and what follows from them: widths of words and
 //! lengths of messages. Nothing here depends on a row or on a coefficient.
 
-use super::StepError;
+use super::{StepError, bits_of};
 use crate::histogram::EDGES;
 use crate::rounds::Tally;
-use heda_crypto::bits::packed_bytes;
+use heda_crypto::bits::{MOST_BITS, packed_bytes};
 use heda_crypto::transfer::{
     BitCorrections, BitRequest, FieldBits, IndexCorrections, IndexRequest, TransferError,
     TreeOffers, WideIndex,
@@ -42,6 +42,8 @@ pub(super) struct Shape {
     pub(super) tally: Tally,
     /// What a held-out row adds to a count.
     pub(super) unit: u64,
+    /// Training rows that are handled together.
+    pub(super) block_rows: usize,
 }
 
 /// Bits of an indicator's digits, at most. Its words are narrow, so that more digits with fewer
@@ -76,16 +78,6 @@ fn cut(weight_bits: u32, most: u32) -> impl Iterator<Item = u32> {
     (0..digits).map(move |digit| (weight_bits + digits - 1 - digit) / digits)
 }
 
-/// The blocks of a batch.
-pub(super) fn blocks(rows: Range<usize>) -> impl ExactSizeIterator<Item = Range<usize>> {
-    let first = rows.start;
-    let count = rows.len().div_ceil(BLOCK_ROWS);
-    (0..count).map(move |block| {
-        let begin = first + block * BLOCK_ROWS;
-        begin..rows.end.min(begin + BLOCK_ROWS)
-    })
-}
-
 impl Shape {
     /// The shape of a job whose rows are encoded so.
     pub(super) fn new(
@@ -107,7 +99,16 @@ impl Shape {
             edges: &EDGES,
             tally: Tally::Table,
             unit: 1,
+            block_rows: BLOCK_ROWS,
         }
+    }
+
+    /// The blocks of a batch.
+    pub(super) fn blocks(&self, rows: Range<usize>) -> Vec<Range<usize>> {
+        let end = rows.end;
+        let begins = rows.step_by(self.block_rows);
+        let block = |begin: usize| begin..end.min(begin + self.block_rows);
+        begins.map(block).collect()
     }
 
     /// The shape for batches of fewer than 2^`row_bits` rows of all providers.
@@ -117,6 +118,14 @@ impl Shape {
             resolution: self.resolution.of_rows(row_bits),
             ..self.clone()
         }
+    }
+
+    /// The same as the data user says how many rows all providers have, if that can be true: no fewer than one
+    /// provider's `own`, and no sum is wider than a word that is sent.
+    pub(super) fn of_all_rows(&self, row_bits: u32, own: usize) -> Option<Self> {
+        let shape = self.of_rows(row_bits);
+        let widest = shape.sum_bits().into_iter().max()?;
+        (row_bits >= bits_of(own) && widest <= MOST_BITS).then_some(shape)
     }
 
     /// How the transfers of a row choose its place.
@@ -209,12 +218,15 @@ impl Shape {
     /// Bits of the sums, bias first.
     pub(super) fn sum_bits(&self) -> Vec<u32> {
         // A weight is below 2^b and there are fewer than 2^row_bits of them; one bit for the sign.
-        let count = self.row_bits + self.resolution.code_bits() + 1;
+        // A data user may name any number of rows.
+        let count = self
+            .row_bits
+            .saturating_add(self.resolution.code_bits() + 1);
         let column = |largest: &u32| {
-            let exact = count + largest.next_power_of_two().trailing_zeros();
+            let exact = count.saturating_add(largest.next_power_of_two().trailing_zeros());
             match self.noise_bits {
                 0 => exact,
-                noise => exact.max(noise + 1) + 1,
+                noise => exact.max(noise + 1).saturating_add(1),
             }
         };
         self.largest.iter().map(column).collect()

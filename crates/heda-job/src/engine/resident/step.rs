@@ -88,3 +88,35 @@ impl From<TransferError> for ServeError {
         StepError::from(error).into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A failed check ends a job for good; what a broken line or an old program can bring about does not.
+    #[test]
+    fn only_what_no_honest_peer_sends_is_cheating() {
+        let other_length = StepError::Length {
+            what: "the choices",
+            got: 4,
+            expected: 5,
+        };
+        for (error, cheating) in [
+            (
+                StepError::Transfer(TransferError::InconsistentRequest),
+                true,
+            ),
+            (StepError::Transfer(TransferError::InconsistentTrees), true),
+            (StepError::Transfer(TransferError::Poisoned), false),
+            (StepError::Transfer(TransferError::Exhausted), false),
+            (other_length, false),
+        ] {
+            let words = error.to_string();
+            match PeerProblem::from(error) {
+                PeerProblem::Cheating { reason, .. } => assert!(cheating && reason == words),
+                PeerProblem::Message { reason, .. } => assert!(!cheating && reason == words),
+                other => panic!("{other}"),
+            }
+        }
+    }
+}
