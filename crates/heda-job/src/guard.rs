@@ -4,8 +4,10 @@
 //! keeps a durable ledger and a policy, [`LocalGuard`] is the one for a single process.
 
 mod local;
+mod permit;
 
 pub use local::{LocalGuard, MemoryLedger};
+pub use permit::{Permit, WrongPermit};
 
 use crate::proposal::{JobId, Proposal, Split};
 use crate::release::ReleaseError;
@@ -241,25 +243,6 @@ impl Step {
     }
 }
 
-/// The right to let one recorded answer leave. Masks of a sum are drawn for a permit only, and
-/// nothing but [`Guard::authorise`] makes one.
-#[derive(Debug)]
-pub struct Permit {
-    step: Step,
-}
-
-impl Permit {
-    /// The round of the masks: numbers grow within a session, as rounds must.
-    pub(crate) fn round(&self) -> u64 {
-        self.step.number().unwrap_or(0).into()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn of(step: Step) -> Self {
-        Self { step }
-    }
-}
-
 /// How often a numbered answer may be begun before it is recorded. What was opened without it is
 /// uniform, so an honest data user may begin again after a break; a cheat may guess this often.
 pub const MOST_TRIES: u32 = 8;
@@ -349,8 +332,7 @@ pub trait Guard: Send + Sync {
         step: Step,
         plan: Option<AgreedPlan>,
     ) -> Result<Permit, Refusal> {
-        self.record(job, &step, plan)?;
-        Ok(Permit { step })
+        Permit::obtain(self, (job, step), plan)
     }
 
     /// Ends a job whose data user failed a check that no honest one fails.

@@ -1,7 +1,8 @@
 //! Negotiation, split, the training engines, and the whole job.
 
-mod agreement;
+pub mod agreement;
 pub mod class_weights;
+pub mod closing;
 mod codec;
 pub mod description;
 pub mod engine;

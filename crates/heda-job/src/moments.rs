@@ -24,15 +24,14 @@ mod combined;
 mod private;
 
 pub(crate) use combined::combine;
-pub(crate) use private::{noisy_bytes, noisy_contribution, noisy_sums};
+pub(crate) use private::{NOISY_PURPOSE, noisy_bytes, noisy_sums};
 
-use crate::agreement::JobMasks;
 use crate::class_weights::{BadWeight, ClassWeight};
+use crate::closing::OpenSum;
 use crate::description::Job;
 use crate::engine::Columns;
-use crate::guard::Permit;
-use heda_crypto::bits::{pack, packed_bytes};
-use heda_crypto::masking::{MASK_BITS, MaskingError};
+use heda_crypto::bits::packed_bytes;
+use heda_crypto::masking::MASK_BITS;
 use heda_learn::collinear::unexplained;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::scaling::{Centre, Window};
@@ -42,7 +41,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 /// The masks of this protocol are drawn for this purpose, once a session.
-const PURPOSE: &str = "moments";
+pub(crate) const PURPOSE: &str = "moments";
 /// Sums are added up modulo 2^48, like the masks.
 const MODULUS_MASK: u64 = (1 << MASK_BITS) - 1;
 /// Fraction bits of a value, at least and at most.
@@ -169,9 +168,6 @@ pub enum MomentsError {
         /// What the checkpoint has.
         found: usize,
     },
-    /// There are no masks.
-    #[error(transparent)]
-    Masking(#[from] MaskingError),
 }
 
 /// The encrypted features that take part, with their places among the columns of the job.
@@ -209,15 +205,15 @@ pub(crate) fn fraction_bits(rows: usize) -> Result<u32, MomentsError> {
     }
 }
 
-/// A provider's message: its sums under masks. `data` are its training rows of all columns that
-/// take part, `features` the encrypted ones.
-pub(crate) fn contribution(
+/// Adds what a provider's rows are to the sum over all providers. `data` are its training rows of all
+/// columns that take part, `features` the encrypted ones.
+pub(crate) fn add_rows(
     data: &Dataset,
     features: &[Feature],
     labels: OfLabels,
     fraction_bits: u32,
-    (permit, masks): (&Permit, &mut JobMasks),
-) -> Result<Vec<u8>, MomentsError> {
+    sum: &mut OpenSum,
+) -> Result<(), MomentsError> {
     if !(LEAST_FRACTION..=MOST_FRACTION).contains(&fraction_bits) {
         return Err(MomentsError::Fraction(fraction_bits));
     }
@@ -232,10 +228,8 @@ pub(crate) fn contribution(
         add_label(&mut sums[of_features..], data.labels()[row], labels, one);
     }
     add_unexplained(&mut sums, data, features, one);
-    let masks = masks.stream(permit, PURPOSE, sums.len())?;
-    let masked = sums.iter().zip(masks.iter());
-    let masked: Vec<u64> = masked.map(|(sum, mask)| sum.wrapping_add(*mask)).collect();
-    Ok(pack(&masked, MASK_BITS))
+    sum.add(&sums);
+    Ok(())
 }
 
 fn add_row(sums: &mut [u64], row: &[f64], features: &[Feature], one: f64) {

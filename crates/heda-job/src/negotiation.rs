@@ -18,17 +18,17 @@
 //! nothing is read from data.
 
 use crate::agreement::JobMasks;
+use crate::closing::OpenSum;
 use crate::codec::hex;
-use crate::guard::Permit;
 use heda_crypto::bits::{pack, packed_bytes, unpack};
-use heda_crypto::masking::{MASK_BITS, MaskingError};
+use heda_crypto::masking::MASK_BITS;
 use heda_learn::data::Dataset;
 use heda_learn::schema::{Schema, SchemaFingerprint};
 use heda_learn::score::{Method, Ranking, ScoreError, Scores};
 use zeroize::Zeroizing;
 
 /// The masks of this protocol are drawn for this purpose, once a session.
-pub const PURPOSE: &str = "scores";
+pub(crate) const PURPOSE: &str = "scores";
 /// A share of 1 is this integer.
 const SHARE_ONE: u64 = 1 << 20;
 /// More rows than this, over all providers, could overflow the sum.
@@ -101,9 +101,6 @@ pub enum NegotiationError {
     /// The rows cannot be scored.
     #[error(transparent)]
     Score(#[from] ScoreError),
-    /// There are no masks.
-    #[error(transparent)]
-    Masking(#[from] MaskingError),
 }
 
 /// What the data user wants scored, and how.
@@ -143,12 +140,18 @@ impl Provider {
         Self { question }
     }
 
-    /// The message: our weighted shares under masks; zeros where all rows have one class.
-    pub(crate) fn contribute(
+    /// Numbers of the sum of all shares.
+    pub(crate) fn numbers(&self) -> usize {
+        self.question.features
+    }
+
+    /// Adds our weighted shares to the sum over all providers: zeros where all rows have one class.
+    pub(crate) fn add_shares(
         &self,
         data: &Dataset,
-        (permit, masks): (&Permit, &mut JobMasks),
-    ) -> Result<Vec<u8>, NegotiationError> {
+        masks: &JobMasks,
+        sum: &mut OpenSum,
+    ) -> Result<(), NegotiationError> {
         if masks.is_alone() {
             return Err(NegotiationError::Alone);
         }
@@ -159,12 +162,15 @@ impl Provider {
             }
             scores => weighted_shares(&scores?, data.rows())?,
         };
-        let masks = masks.stream(permit, PURPOSE, shares.len())?;
+        sum.add(&shares);
+        Ok(())
+    }
+
+    /// The message of a sum that may leave.
+    pub(crate) fn message(&self, closed: &[u64]) -> Vec<u8> {
         let mut message = self.question.fingerprint.as_bytes().to_vec();
-        let masked = shares.iter().zip(masks.iter());
-        let masked: Vec<u64> = masked.map(|(s, m)| s.wrapping_add(*m)).collect();
-        message.extend(pack(&masked, MASK_BITS));
-        Ok(message)
+        message.extend(pack(closed, MASK_BITS));
+        message
     }
 
     /// The message when this provider chooses alone: its ranking, and no scores.

@@ -8,7 +8,7 @@ use super::{
     Engine, EvaluationAsk, GradientAsk, GradientQuestion, Implementation, Impossible, Joined,
     Limits, Part, ProviderEngine, ProviderRows, Terms, UserEngine,
 };
-use crate::agreement::Closing;
+use crate::closing::Closing;
 use crate::error::{BadJob, Defect, JobError, PeerProblem, ServeError};
 use crate::histogram::{Histogram, NoisyCounts};
 use crate::message::{Command, Message};
@@ -276,7 +276,7 @@ impl ProviderEngine for PaperSide {
         closing: Closing<'_>,
     ) -> Result<(), ServeError> {
         // Nothing is summed over providers here, so the whole exchange is the answer.
-        closing.unmasked()?;
+        closing.unmasked(())?;
         let iteration = question.iteration.into();
         Ok(self
             .training

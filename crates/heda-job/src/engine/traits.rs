@@ -2,7 +2,7 @@
 
 use super::label_encoding::LabelEncoding;
 use super::{Columns, Impossible};
-use crate::agreement::Closing;
+use crate::closing::Closing;
 use crate::error::{JobError, ServeError};
 use crate::histogram::{Histogram, NoisyCounts};
 use crate::parallel::Party;

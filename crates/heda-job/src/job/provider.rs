@@ -4,8 +4,9 @@ use super::fit::{check_fit, check_rows, row_order};
 use super::purchase::private_rows;
 use super::request_order::{Answer, RequestOrder};
 use super::scale::given;
-use crate::agreement::{Closing, JobMasks};
+use crate::agreement::JobMasks;
 use crate::class_weights::ClassWeights;
+use crate::closing::Closing;
 use crate::codec::{hex, unhex};
 use crate::description::Job;
 use crate::engine::columns::{columns_of, taking_part};
@@ -19,12 +20,13 @@ use crate::message::{
 };
 use crate::moments::{self, MomentsError, OfLabels, Scale};
 use crate::negotiation;
-use crate::proposal::{ClassWeight, Proposal, Scoring, Spending, Split};
+use crate::proposal::{ClassWeight, JobId, Proposal, Scoring, Spending, Split};
 use crate::release::{Offer, overwrite};
 use crate::rows::{RowOrder, on_grid};
 use ed25519_dalek::{SigningKey, VerifyingKey};
 use heda_blocks::channel::Channel;
-use heda_crypto::masking::{MaskSetup, Origin, Roster};
+use heda_crypto::bits::pack;
+use heda_crypto::masking::{MASK_BITS, MaskSetup, Origin, Roster};
 use heda_crypto::random::Randomness;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::scaling::Centre;
@@ -190,6 +192,22 @@ impl Provider<'_> {
         Ok(proposal)
     }
 
+    /// Begins an answer, if the guard lets it be computed.
+    pub(super) fn begin<'b>(
+        &'b self,
+        job: JobId,
+        step: Step,
+        masks: &'b mut JobMasks,
+    ) -> Result<Closing<'b>, Refusal> {
+        self.guard.begin(job, &step)?;
+        Ok(Closing {
+            guard: self.guard,
+            job,
+            step,
+            masks,
+        })
+    }
+
     fn rank(
         &self,
         channel: &mut Channel,
@@ -200,19 +218,20 @@ impl Provider<'_> {
     ) -> Result<Split, ServeError> {
         channel.enter_phase("score");
         if let Some((method, alone)) = self.ranking_part(proposal, masks) {
-            self.guard.begin(proposal.id, &Step::Scores)?;
-            let permit = self
-                .guard
-                .authorise(proposal.id, Step::Scores, masks.plan())?;
+            let closing = self.begin(proposal.id, Step::Scores, masks)?;
             let training = admission.data.select_rows(&order.training);
             let schema = &admission.schema;
             let question = negotiation::Question::new(schema, method, proposal.id.seed());
             let provider = negotiation::Provider::new(question);
             let message = match alone {
-                true => provider.choose(&training),
-                false => provider.contribute(&training, (&permit, masks)),
+                true => closing.unmasked(provider.choose(&training).map_err(Unfit::Scores)?)?,
+                false => {
+                    let mut sum = closing.sum(provider.numbers());
+                    let added = provider.add_shares(&training, closing.masks, &mut sum);
+                    added.map_err(Unfit::Scores)?;
+                    provider.message(&closing.close(sum, negotiation::PURPOSE, None)?)
+                }
             };
-            let message = message.map_err(Unfit::Scores)?;
             Contribution(message).send(channel)?;
         }
         let split: Split = masks.hear(channel, ())?;
@@ -264,14 +283,17 @@ impl Provider<'_> {
         let bad = |e| PeerProblem::message(Scale::NAME, e);
         let mut scale: Scale = masks.hear(channel, ())?;
         if let Scale::Ask { fraction_bits } = scale {
-            let numbers = moments::numbers(&encrypted, labels) as u64;
-            let (job, step) = (terms.proposal.id, Step::Sums { numbers });
-            self.guard.begin(job, &step)?;
+            let numbers = moments::numbers(&encrypted, labels);
+            let step = Step::Sums {
+                numbers: numbers as u64,
+            };
+            let closing = self.begin(terms.proposal.id, step, masks)?;
             let training = data.select_rows(&order.training);
-            let permit = self.guard.authorise(job, step, masks.plan())?;
-            let kept = (&permit, &mut *masks);
-            let sums = moments::contribution(&training, &encrypted, labels, fraction_bits, kept);
-            Sums(sums.map_err(bad)?).send(channel)?;
+            let mut sum = closing.sum(numbers);
+            moments::add_rows(&training, &encrypted, labels, fraction_bits, &mut sum)
+                .map_err(bad)?;
+            let sums = closing.close(sum, moments::PURPOSE, None)?;
+            Sums(pack(&sums, MASK_BITS)).send(channel)?;
             scale = masks.hear(channel, ())?;
         }
         let Scale::Told {
@@ -388,13 +410,7 @@ impl Provider<'_> {
                 Some(due) => due,
                 None => break,
             };
-            self.guard.begin(proposal.id, &step)?;
-            let closing = Closing {
-                guard: self.guard,
-                job: proposal.id,
-                step,
-                masks: &mut masks,
-            };
+            let closing = self.begin(proposal.id, step, &mut masks)?;
             match answer {
                 Answer::Gradient(question) => {
                     engine.gradient(channel, question, closing)?;

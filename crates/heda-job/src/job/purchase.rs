@@ -5,16 +5,19 @@ use super::provider::Provider;
 use super::spec::Checkpoint;
 use super::user::JobRunner;
 use crate::agreement::JobMasks;
+use crate::closing::{Closing, NoiseShare};
 use crate::engine::{Joined, Terms};
 use crate::error::{BadJob, JobError, PeerProblem, ServeError};
 use crate::guard::{Admission, Step};
 use crate::message::{FromProvider, Message, Sums};
-use crate::moments::{Scale, noisy_bytes, noisy_contribution, noisy_sums};
+use crate::moments::{NOISY_PURPOSE, Scale, noisy_bytes, noisy_sums};
 use crate::parallel::{Party, ask_all};
 use crate::proposal::{Privacy, Proposal};
 use crate::rounds::MOMENT_HALVES;
 use crate::rows::RowOrder;
 use heda_blocks::channel::Channel;
+use heda_crypto::bits::pack;
+use heda_crypto::masking::MASK_BITS;
 use heda_dp::gdp::Cost;
 use heda_learn::clip_range::ClipRange;
 use heda_learn::data::Dataset;
@@ -157,9 +160,9 @@ impl Provider<'_> {
                 Scale::AskNoisy { step } if due.contains(&step) => {
                     due.start = step + 1;
                     let step = self.moment_step(terms, step)?;
-                    self.guard.begin(terms.proposal.id, &step)?;
+                    let closing = self.begin(terms.proposal.id, step, masks)?;
                     let sums = self.moment_sums(&privacy, admission, data, order)?;
-                    self.send_moments(channel, terms, (step, &sums), masks)?;
+                    self.send_moments(channel, terms, &sums, closing)?;
                 }
                 Scale::Centres { centres } => break centres,
                 _ => return Err(bad("it asks for what is not due").into()),
@@ -189,17 +192,18 @@ impl Provider<'_> {
         admission: &Admission,
         data: &Dataset,
         order: &RowOrder,
-    ) -> Result<Zeroizing<Vec<i64>>, ServeError> {
+    ) -> Result<Zeroizing<Vec<u64>>, ServeError> {
         let training = data.select_rows(&order.training);
         let persons = admission.persons.as_deref();
         let persons = persons.map(|persons| named(persons, &order.training));
         let mut sums = Zeroizing::new(Vec::new());
         if privacy.moments > 0 {
             let of_columns = moment_sums(&admission.schema, &training, persons.as_deref());
-            sums.extend(of_columns.map_err(ServeError::defect)?);
+            let of_columns = of_columns.map_err(ServeError::defect)?;
+            sums.extend(of_columns.into_iter().map(|sum| sum as u64));
         }
         if privacy.persons {
-            sums.push(count_persons(training.rows(), persons.as_deref()));
+            sums.push(count_persons(training.rows(), persons.as_deref()) as u64);
         }
         Ok(sums)
     }
@@ -208,8 +212,8 @@ impl Provider<'_> {
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        (step, sums): (Step, &[i64]),
-        masks: &mut JobMasks,
+        sums: &[u64],
+        closing: Closing<'_>,
     ) -> Result<(), ServeError> {
         let bad = || PeerProblem::message(Scale::NAME, "it asks for what it does not pay for");
         let privacy = terms.proposal.job.privacy().ok_or_else(bad)?;
@@ -219,13 +223,15 @@ impl Provider<'_> {
             needed.ok_or_else(bad)?,
             terms.proposal.parties.identities.len(),
         );
-        let number = step.number().unwrap_or(0);
-        let mut rng = self.randomness.fork("moment noise", number.into())?;
-        let permit = self
-            .guard
-            .authorise(terms.proposal.id, step, masks.plan())?;
-        let message = noisy_contribution(sums, share, &mut rng, (&permit, masks));
-        Ok(Sums(message.map_err(ServeError::defect)?).send(channel)?)
+        let number = closing.step.number().unwrap_or(0);
+        let noise = NoiseShare {
+            variance: share,
+            rng: self.randomness.fork("moment noise", number.into())?,
+        };
+        let mut sum = closing.sum(sums.len());
+        sum.add(sums);
+        let closed = closing.close(sum, NOISY_PURPOSE, Some(noise))?;
+        Ok(Sums(pack(&closed, MASK_BITS)).send(channel)?)
     }
 }
 

@@ -15,37 +15,16 @@
 //! `Scale::Centres`. An answer is given once in the life of a job; a job that is resumed tells what it
 //! knows.
 
-use super::{MODULUS_MASK, MomentsError};
-use crate::agreement::JobMasks;
-use crate::guard::Permit;
-use heda_crypto::bits::{pack, packed_bytes, unpack};
+use super::MomentsError;
+use heda_crypto::bits::{packed_bytes, unpack};
 use heda_crypto::masking::MASK_BITS;
-use heda_dp::gaussian::{Variance, sample};
-use rand_core::CryptoRng;
-use zeroize::Zeroizing;
 
 /// The masks of this protocol are drawn for this purpose.
-const PURPOSE: &str = "noisy moments";
+pub(crate) const NOISY_PURPOSE: &str = "noisy moments";
 
 /// Bytes of so many of a provider's sums.
 pub(crate) fn noisy_bytes(numbers: usize) -> usize {
     packed_bytes(numbers, MASK_BITS)
-}
-
-/// A provider's message: its sums with its share of the noise, under masks.
-pub(crate) fn noisy_contribution(
-    sums: &[i64],
-    share: Variance,
-    rng: &mut impl CryptoRng,
-    (permit, masks): (&Permit, &mut JobMasks),
-) -> Result<Vec<u8>, MomentsError> {
-    let masks = masks.stream(permit, PURPOSE, sums.len())?;
-    let mut masked = Zeroizing::new(Vec::with_capacity(sums.len()));
-    for (sum, mask) in sums.iter().zip(masks.iter()) {
-        let noisy = sum.wrapping_add(sample(share, rng)) as u64;
-        masked.push(noisy.wrapping_add(*mask) & MODULUS_MASK);
-    }
-    Ok(pack(&masked, MASK_BITS))
 }
 
 /// Everybody's sums together, noise included.
@@ -68,8 +47,14 @@ pub(crate) fn noisy_sums(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::negotiation::tests::{masks, permit};
+    use crate::closing::{NoiseShare, OpenSum};
+    use crate::guard::{AgreedPlan, Permit, Step};
+    use crate::negotiation::tests::masks;
+    use crate::proposal::JobId;
+    use heda_crypto::bits::pack;
     use heda_crypto::random::Randomness;
+    use heda_dp::gaussian::{Variance, sample};
+    use heda_dp::gdp::Cost;
 
     /// To the last bit: what comes out are the sums and everybody's noise, below nought as well.
     #[test]
@@ -81,12 +66,24 @@ mod tests {
         ];
         let share = Variance::new(1_000_000).unwrap();
         let rng = |place: usize| Randomness::seeded(3).fork("noise", place as u64).unwrap();
+        let (job, cost) = (JobId([0; 16]), Cost::from_parts(1));
+        let step = Step::Moments { number: 0, cost };
         let mut expected = [0i64; 4];
         let mut messages = Vec::new();
         for (place, mut masks) in masks(3, 1).into_iter().enumerate() {
-            let kept = (&permit(), &mut masks);
-            let message = noisy_contribution(&own[place][..], share, &mut rng(place), kept);
-            let message = message.unwrap();
+            masks.set_aside(AgreedPlan {
+                cost,
+                persons: false,
+            });
+            let mut sum = OpenSum::new(job, step, 4);
+            sum.add(&own[place].map(|number| number as u64));
+            let noise = NoiseShare {
+                variance: share,
+                rng: rng(place),
+            };
+            let permit = Permit::of(job, step);
+            let closed = sum.close(permit, &mut masks, NOISY_PURPOSE, Some(noise));
+            let message = pack(&closed.unwrap(), MASK_BITS);
             assert_eq!(message.len(), noisy_bytes(4));
             messages.push(message);
             let mut again = rng(place);

@@ -1,5 +1,7 @@
 use super::*;
-use crate::negotiation::tests::{masks, permit};
+use crate::agreement::JobMasks;
+use crate::negotiation::tests::{masks, open};
+use heda_crypto::bits::pack;
 
 const NOTHING: OfLabels = OfLabels::Nothing;
 
@@ -28,6 +30,19 @@ fn rows(provider: usize, rows: usize) -> Dataset {
     Dataset::new(features(), values, labels, vec!["a".into(), "b".into()]).unwrap()
 }
 
+/// A provider's message.
+fn contribution(
+    part: &Dataset,
+    labels: OfLabels,
+    bits: u32,
+    masks: &mut JobMasks,
+) -> Result<Vec<u8>, MomentsError> {
+    let (mut sum, permit) = open(numbers(&features(), labels));
+    add_rows(part, &features(), labels, bits, &mut sum)?;
+    let closed = sum.close(permit, masks, PURPOSE, None).unwrap();
+    Ok(pack(&closed, MASK_BITS))
+}
+
 fn combined(parts: &[Dataset]) -> Result<Vec<Centre>, MomentsError> {
     combined_with(parts, OfLabels::Nothing).map(|moments| moments.centres)
 }
@@ -37,7 +52,7 @@ fn combined_with(parts: &[Dataset], labels: OfLabels) -> Result<Moments, Moments
     let bits = fraction_bits(all).unwrap();
     let masks = masks(parts.len() as u64, 1);
     let sums = parts.iter().zip(masks).map(|(part, mut masks)| {
-        let sums = contribution(part, &features(), labels, bits, (&permit(), &mut masks)).unwrap();
+        let sums = contribution(part, labels, bits, &mut masks).unwrap();
         assert_eq!(sums.len(), sum_bytes(&features(), labels));
         sums
     });
@@ -136,25 +151,7 @@ fn a_lost_or_foreign_contribution_is_noticed_and_sums_are_masked() {
     let parts = [rows(0, 100), rows(1, 100)];
     let bits = fraction_bits(200).unwrap();
     let mut masks = masks(2, 3);
-    let first = contribution(
-        &parts[0],
-        &features(),
-        NOTHING,
-        bits,
-        (&permit(), &mut masks[0]),
-    )
-    .unwrap();
-    let again = contribution(
-        &parts[0],
-        &features(),
-        NOTHING,
-        bits,
-        (&permit(), &mut masks[0]),
-    );
-    assert!(
-        matches!(again, Err(MomentsError::Masking(_))),
-        "a mask is used once"
-    );
+    let first = contribution(&parts[0], NOTHING, bits, &mut masks[0]).unwrap();
     let alone = combine(
         std::slice::from_ref(&first),
         &features(),
@@ -182,21 +179,14 @@ fn sums_never_overflow() {
     }
     // With forty fraction bits, 2^8 rows fill 48 bits.
     for (count, fits) in [(255, true), (256, false)] {
-        let kept = (&permit(), &mut masks(1, count)[0]);
         let rows = rows(0, count as usize);
-        let sums = contribution(&rows, &features(), NOTHING, MOST_FRACTION, kept);
+        let sums = contribution(&rows, NOTHING, MOST_FRACTION, &mut masks(1, count)[0]);
         assert_eq!(sums.is_ok(), fits, "{count}");
         assert!(fits || matches!(sums, Err(MomentsError::Rows(256))));
     }
     let mut masks = masks(1, 4);
     for bits in [0, 15, 41, u32::MAX] {
-        let refused = contribution(
-            &rows(0, 20),
-            &features(),
-            NOTHING,
-            bits,
-            (&permit(), &mut masks[0]),
-        );
+        let refused = contribution(&rows(0, 20), NOTHING, bits, &mut masks[0]);
         assert!(matches!(refused, Err(MomentsError::Fraction(_))));
     }
 }

@@ -1,11 +1,13 @@
 //! Parties that cheat, and what each party sees: every strategy here is run against the real steps.
 
-use super::provider::{ProviderAnswered, ProviderReady, ProviderSum};
+use super::payload::write_sums;
+use super::provider::{ProviderAnswered, ProviderReady};
 use super::rows::{Batch, Rows};
 use super::shape::Shape;
 use super::tests::{FIRST, Pair, encoding, pair};
 use super::user::{UserAsked, UserChosen, UserReady, UserSum, whole_sums};
 use super::{StepError, symbols};
+use crate::closing::OpenSum;
 use heda_crypto::bits::BitReader;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::TransferError;
@@ -36,9 +38,12 @@ fn paid(
     provider: ProviderAnswered,
     choices: &[u8],
 ) -> (Vec<u8>, Vec<u8>) {
-    let mut provider_share = ProviderSum::new(shape);
+    let mut provider_share = OpenSum::of_test(7);
     let payload = provider.pay(shape, table, batch, choices, &mut provider_share);
-    (payload.unwrap(), provider_share.close(shape, &[0; 7]))
+    (
+        payload.unwrap(),
+        write_sums(shape, &provider_share.under(&[0; 7])),
+    )
 }
 
 /// One gradient's states and messages up to R2.

@@ -5,11 +5,13 @@ use super::cheat_tests::{
     ALL, BETA, Bits, Places, ROWS, Row, ask, assert_fair, begun, choose, constant_rows, resolution,
     sums, symbol_bytes,
 };
-use super::provider::{ProviderSession, ProviderSum};
+use super::payload::write_sums;
+use super::provider::ProviderSession;
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers};
 use super::tests::{counting_pair, encoding, pair};
 use super::user::{UserSession, UserSum, whole_sums};
+use crate::closing::OpenSum;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, FieldBits, SenderSetup};
 use heda_dp::audit::{GaussianFinding, World, audit_gaussian};
@@ -194,15 +196,20 @@ impl Private {
         let answered = provider.answer(shape, &self.table, batch, &question, &mut rng);
         let (symbols, provider) = answered.unwrap();
         let (choices, user) = choose(user, shape, &symbols, bits);
-        let mut provider_share = ProviderSum::new(shape);
+        let mut provider_share = OpenSum::of_test(WIDTH);
         let paid = provider.pay(shape, &self.table, batch, &choices, &mut provider_share);
-        provider_share.add(&self.noise.draw(provider_share.width(), &mut rng));
+        let randomness = Randomness::seeded(9);
+        let noise = self.noise.of_answer(&randomness, ("noise", number));
+        provider_share.add(&noise.unwrap().draw(WIDTH));
         let mut sum = UserSum::new(shape);
         user.open(shape, &paid.unwrap(), &mut sum).unwrap();
         let sums = whole_sums(
             shape,
             &[sum
-                .close(shape, &provider_share.close(shape, &[0; WIDTH]))
+                .close(
+                    shape,
+                    &write_sums(shape, &provider_share.under(&[0; WIDTH])),
+                )
                 .unwrap()],
         );
         -(sums[0] as f64)

@@ -3,7 +3,8 @@
 
 use super::ask::ResidentUser;
 use super::serve::ResidentProvider;
-use crate::agreement::{Closing, JobMasks};
+use crate::agreement::JobMasks;
+use crate::closing::Closing;
 use crate::engine::label_encoding::LabelEncoding;
 use crate::engine::testing::{dataset, nearest, schema};
 use crate::engine::{
@@ -11,7 +12,7 @@ use crate::engine::{
     ProviderRows, Terms, UserEngine,
 };
 use crate::error::{JobError, ServeError};
-use crate::guard::{LocalGuard, MemoryLedger, Step};
+use crate::guard::{AgreedPlan, Guard, LocalGuard, MemoryLedger, Step};
 use crate::message::{Command, Message};
 use crate::proposal::testing::{proposal_of, raw};
 use crate::proposal::{Privacy, Proposal};
@@ -19,7 +20,7 @@ use ed25519_dalek::SigningKey;
 use heda_blocks::channel::{Channel, Recorded};
 use heda_crypto::masking::{MaskSetup, Masks, Origin, Roster};
 use heda_crypto::random::Randomness;
-use heda_dp::gdp::Delta;
+use heda_dp::gdp::{Cost, Delta};
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::gradient::Batch;
 use heda_learn::optimise::Method;
@@ -277,6 +278,15 @@ impl Conversation {
         // Providers that have another proposal have agreed to something else.
         let mut masks = JobMasks::new(masks, &proposal.encode().unwrap());
         let guard = guard();
+        let private = proposal.job.privacy().is_some();
+        if private {
+            let plan = AgreedPlan {
+                cost: Cost::from_parts(100),
+                persons: false,
+            };
+            guard.reserve(proposal.id, plan).unwrap();
+            masks.set_aside(plan);
+        }
         loop {
             let command: Command = masks.hear(channel, ())?;
             let closing = Closing {
@@ -284,7 +294,7 @@ impl Conversation {
                 job: proposal.id,
                 step: Step::Gradient {
                     number: numbered(command),
-                    cost: None,
+                    cost: private.then(|| Cost::from_parts(1)),
                 },
                 masks: &mut masks,
             };

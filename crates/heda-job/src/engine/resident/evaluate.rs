@@ -18,6 +18,7 @@ use super::rows::Batch;
 use super::shape::Shape;
 use super::user::UserReady;
 use super::{StepError, exactly, parts, symbols};
+use crate::closing::OpenSum;
 use chacha20::ChaCha20Rng;
 use heda_crypto::bits::{BitReader, BitWriter, packed_bytes};
 use heda_crypto::transfer::{
@@ -155,14 +156,15 @@ impl ProviderBorrowed {
 }
 
 impl ProviderLaned {
-    /// E4 at P: the vectors, and Q before the masks of the providers are added.
+    /// E4 at P: the vectors; what belongs into Q is added to `sum`.
     pub(super) fn count(
         self,
         shape: &Shape,
         batch: Batch<'_>,
         choices: &[u8],
+        sum: &mut OpenSum,
         rng: &mut impl Rng,
-    ) -> Result<(Vec<u8>, Zeroizing<Vec<u64>>), StepError> {
+    ) -> Result<Vec<u8>, StepError> {
         let rows = batch.count();
         let levels = LANE_BITS as usize;
         let corrections = BitCorrections::from_bytes(rows * levels, choices)?;
@@ -196,7 +198,8 @@ impl ProviderLaned {
                 }
             }
         })?;
-        Ok((writer.finish(), provider_share))
+        sum.add(&provider_share);
+        Ok(writer.finish())
     }
 }
 

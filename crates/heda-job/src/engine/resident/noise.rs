@@ -1,11 +1,11 @@
 //! The noise that each provider adds, as its plan says.
 
+use crate::closing::NoiseShare;
 use crate::engine::Terms;
 use crate::rounds::Tally;
-use heda_dp::gaussian::{self, Variance};
+use heda_crypto::random::{NoRandomness, Randomness};
+use heda_dp::gaussian::Variance;
 use heda_learn::private::PlanError;
-use rand_core::CryptoRng;
-use zeroize::Zeroizing;
 
 /// The noise of a private job.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,9 +26,16 @@ impl Noise {
         (16.0 * self.deviation()).log2().ceil() as u32
     }
 
-    pub(super) fn draw(&self, count: usize, rng: &mut impl CryptoRng) -> Zeroizing<Vec<u64>> {
-        let one = |_| gaussian::sample(self.share, rng) as u64;
-        Zeroizing::new((0..count).map(one).collect())
+    /// What one provider adds to one answer.
+    pub(super) fn of_answer(
+        &self,
+        randomness: &Randomness,
+        (purpose, number): (&str, u32),
+    ) -> Result<NoiseShare, NoRandomness> {
+        Ok(NoiseShare {
+            variance: self.share,
+            rng: randomness.fork(purpose, number.into())?,
+        })
     }
 }
 

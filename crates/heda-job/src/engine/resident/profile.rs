@@ -1,11 +1,14 @@
 //! One gradient with one provider, one step after the other: where time and bytes go.
 
-use super::provider::{ProviderSession, ProviderSum};
+use super::provider::ProviderSession;
 use super::rows::Rows;
 use super::shape::{BLOCK_ROWS, Shape, TreeNumbers};
 use super::user::{UserSession, UserSum};
 use super::{StepError, bits_of, training_field};
+use crate::closing::OpenSum;
 use crate::engine::Impossible;
+use crate::guard::Step;
+use crate::proposal::JobId;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, SenderSetup};
 use heda_learn::data::Feature;
@@ -138,7 +141,11 @@ fn measure(
     let (choices, user) = watch.step("read symbols, choose", true, || {
         user.choose(shape, &symbols)
     })?;
-    let mut provider_share = ProviderSum::new(shape);
+    let step = Step::Gradient {
+        number: 0,
+        cost: None,
+    };
+    let mut provider_share = OpenSum::new(JobId([0; 16]), step, shape.largest.len());
     let (payload, ()) = watch.step("payload", false, || {
         let payload = provider.pay(shape, &table, batch, &choices, &mut provider_share)?;
         Ok((payload, ()))

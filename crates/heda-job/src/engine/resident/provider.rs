@@ -6,6 +6,7 @@ use super::scores::SentColumns;
 use super::shape::{Shape, TreeNumbers};
 use super::symbols::RowSecrets;
 use super::{StepError, exactly, parts, payload, symbols};
+use crate::closing::OpenSum;
 use heda_crypto::transfer::{
     BitCorrections, BitKeys, BitRequest, IndexCorrections, IndexKeys, IndexRequest, Sender, Tree,
 };
@@ -32,13 +33,6 @@ pub(super) struct ProviderAnswered {
     /// What was drawn for the rows, for the oracle.
     #[cfg(test)]
     pub(super) drawn: Vec<heda_learn::resident::RowCoins>,
-}
-
-/// What a provider owes to the sum, over the blocks that it has answered: Q before the masks of the
-/// providers are added.
-pub(super) struct ProviderSum {
-    /// Modulo 2^64, bias first.
-    provider_share: Zeroizing<Vec<u64>>,
 }
 
 impl ProviderSession {
@@ -131,7 +125,7 @@ impl ProviderAnswered {
         table: &CodeTable,
         batch: Batch<'_>,
         choices: &[u8],
-        sum: &mut ProviderSum,
+        sum: &mut OpenSum,
     ) -> Result<Vec<u8>, StepError> {
         let choices = exactly("the choices", choices, shape.choice_bytes(batch.count()))?;
         let count = batch.count() * shape.levels();
@@ -142,32 +136,5 @@ impl ProviderAnswered {
         } = payload::write(shape, table, batch, &self.pads, self.payload, &corrections)?;
         sum.add(&provider_share);
         Ok(message)
-    }
-}
-
-impl ProviderSum {
-    /// Before the first block.
-    pub(super) fn new(shape: &Shape) -> Self {
-        Self {
-            provider_share: Zeroizing::new(vec![0; shape.largest.len()]),
-        }
-    }
-
-    /// Adds what else belongs into Q, bias first.
-    pub(super) fn add(&mut self, words: &[u64]) {
-        for (provider_share, word) in self.provider_share.iter_mut().zip(words) {
-            *provider_share = provider_share.wrapping_add(*word);
-        }
-    }
-
-    /// How many numbers Q has.
-    pub(super) fn width(&self) -> usize {
-        self.provider_share.len()
-    }
-
-    /// Q: the masks of all providers add up to zero, and so does their part of U's sum.
-    pub(super) fn close(mut self, shape: &Shape, masks: &[u64]) -> Vec<u8> {
-        self.add(masks);
-        payload::write_sums(shape, &self.provider_share)
     }
 }

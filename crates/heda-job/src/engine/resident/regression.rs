@@ -11,13 +11,12 @@
 //! Whatever U chooses, every row adds a number between nought and the largest error that counts.
 
 use super::ask::{Remote, ResidentUser};
-use super::provider::ProviderSum;
 use super::rows::Rows;
 use super::serve::ResidentProvider;
 use super::shape::{Shape, TreeNumbers};
 use super::user::{UserSum, whole_sums};
-use super::{StepError, parts, tag};
-use crate::agreement::Closing;
+use super::{StepError, parts, payload, tag};
+use crate::closing::Closing;
 use crate::engine::EvaluationAsk;
 use crate::error::{Defect, JobError, ServeError};
 use crate::message::{Command, Message};
@@ -103,18 +102,17 @@ impl ResidentProvider {
         channel.send(tag::SYMBOLS, &symbols)?;
         // N3
         let choices = channel.receive(tag::CHOICES, shape.choice_bytes(rows))?;
-        let mut sum = ProviderSum::new(shape);
+        let width = shape.largest.len();
+        let mut sum = closing.sum(width + label_sums(measure));
         let payload = answered.pay(shape, &table, batch, &choices, &mut sum)?;
         channel.send(tag::PAYLOAD, &payload)?;
         // N4
-        let width = sum.width();
-        let count = width + label_sums(measure);
-        let masks = closing.masks(ERRORS_MASK, count)?;
-        let mut message = sum.close(shape, &masks[..width]);
         let labels = add_labels(&self.held_out, ask.rows);
-        let masked = labels.iter().zip(&masks[width..]);
-        let masked: Vec<u64> = masked.map(|(sum, mask)| sum.wrapping_add(*mask)).collect();
-        message.extend(pack(&masked, MOST_BITS));
+        sum.add_from(width, &labels);
+        let closed = closing.close(sum, ERRORS_MASK, None)?;
+        let (errors, labels) = closed.split_at(width);
+        let mut message = payload::write_sums(shape, errors);
+        message.extend(pack(labels, MOST_BITS));
         channel.send(tag::SUM, &message)?;
         Ok(())
     }

@@ -2,13 +2,14 @@
 //! order that `ask.rs` says.
 
 use super::evaluate;
-use super::provider::{ProviderAnswered, ProviderReady, ProviderSession, ProviderSum};
+use super::provider::{ProviderAnswered, ProviderReady, ProviderSession};
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers};
 use super::{
-    AHEAD_BLOCKS, CountNoise, Noise, count_noise, count_shape, encoding, noise, tag, training_shape,
+    AHEAD_BLOCKS, CountNoise, Noise, count_noise, count_shape, encoding, noise, payload, tag,
+    training_shape,
 };
-use crate::agreement::Closing;
+use crate::closing::Closing;
 use crate::engine::label_encoding::Tables;
 use crate::engine::{GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError};
@@ -227,21 +228,18 @@ impl ProviderEngine for ResidentProvider {
         let answered = self.answer_blocks(channel, &shape, ask, &blocks)?;
         let next = self.prepare_next(channel, ask)?;
         let table = self.tables.of(ask.class, shape.resolution);
-        let mut sum = ProviderSum::new(&shape);
+        let mut sum = closing.sum(shape.largest.len());
         for (block, answered) in blocks.into_iter().zip(answered) {
             let batch = self.rows.batch(block, ask.positive);
             let choices = channel.receive(tag::CHOICES, shape.choice_bytes(batch.count()))?;
             let payload = answered.pay(&shape, &table, batch, &choices, &mut sum)?;
             channel.send(tag::PAYLOAD, &payload)?;
         }
-        if let Some(noise) = &self.noise {
-            let mut rng = self
-                .randomness
-                .fork("resident noise", ask.iteration.into())?;
-            sum.add(&noise.draw(sum.width(), &mut rng));
-        }
-        let masks = closing.masks(GRADIENT_MASK, sum.width())?;
-        channel.send(tag::SUM, &sum.close(&shape, &masks))?;
+        let number = ("resident noise", ask.iteration);
+        let noise = self.noise.as_ref();
+        let noise = noise.map(|noise| noise.of_answer(&self.randomness, number));
+        let closed = closing.close(sum, GRADIENT_MASK, noise.transpose()?)?;
+        channel.send(tag::SUM, &payload::write_sums(&shape, &closed))?;
         self.ready = next;
         Ok(())
     }
@@ -283,21 +281,13 @@ impl ProviderEngine for ResidentProvider {
         channel.send(tag::SYMBOLS, &lanes)?;
         // E4
         let choices = channel.receive(tag::CHOICES, shape.choice_bytes(rows))?;
-        let (mut payload, mut provider_share) = laned.count(shape, batch, &choices, &mut rng)?;
-        if let Some(noise) = self.count_noise.as_ref().map(|noise| noise.of(ask.tally)) {
-            let mut rng = self
-                .randomness
-                .fork("resident noise of counts", number.into())?;
-            let noise_drawn = noise.draw(provider_share.len(), &mut rng);
-            for (provider_share, noise) in provider_share.iter_mut().zip(noise_drawn.iter()) {
-                *provider_share = provider_share.wrapping_add(*noise);
-            }
-        }
-        let masks = closing.masks(COUNTS_MASK, provider_share.len())?;
-        for (provider_share, mask) in provider_share.iter_mut().zip(masks.iter()) {
-            *provider_share = provider_share.wrapping_add(*mask);
-        }
-        payload.extend(evaluate::write_counts(shape, &provider_share));
+        let mut sum = closing.sum(shape.counts());
+        let mut payload = laned.count(shape, batch, &choices, &mut sum, &mut rng)?;
+        let noise = self.count_noise.as_ref().map(|noise| noise.of(ask.tally));
+        let number = ("resident noise of counts", number);
+        let noise = noise.map(|noise| noise.of_answer(&self.randomness, number));
+        let counts = closing.close(sum, COUNTS_MASK, noise.transpose()?)?;
+        payload.extend(evaluate::write_counts(shape, &counts));
         channel.send(tag::PAYLOAD, &payload)?;
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! The engine against its oracle, in memory: every message as bytes, both roles from seeds.
 
+use super::payload::write_sums;
 use super::provider::ProviderSession;
-use super::provider::ProviderSum;
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers};
 use super::user::{UserSession, UserSum, whole_sums};
 use super::{COUNT_FIELD_BITS, training_field};
+use crate::closing::OpenSum;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, FieldBits, SenderSetup};
 use heda_learn::gradient::Batch;
@@ -191,11 +192,12 @@ impl Pair {
         let (symbols, provider) = answered.unwrap();
         let (choices, user) = user.choose(shape, &symbols).unwrap();
         let drawn = provider.drawn.clone();
-        let (mut provider_share, mut sum) = (ProviderSum::new(shape), UserSum::new(shape));
+        let mut provider_share = OpenSum::of_test(shape.largest.len());
+        let mut sum = UserSum::new(shape);
         let paid = provider.pay(shape, table, batch, &choices, &mut provider_share);
         user.open(shape, &paid.unwrap(), &mut sum).unwrap();
         (
-            sum.close(shape, &provider_share.close(shape, masks))
+            sum.close(shape, &write_sums(shape, &provider_share.under(masks)))
                 .unwrap(),
             drawn,
         )

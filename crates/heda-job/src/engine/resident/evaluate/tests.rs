@@ -54,9 +54,11 @@ fn counted(edges: &'static [f64], tally: Tally, label: u32, own: Option<u16>) ->
             (corrections.to_bytes(), UserCounting { lanes, chosen })
         }
     };
-    let counted = provider.count(&shape, batch, &choices, &mut rng("counts"));
-    let (mut payload, provider_share) = counted.unwrap();
-    payload.extend(write_counts(&shape, &provider_share));
+    let mut sum = OpenSum::of_test(shape.counts());
+    let counted = provider.count(&shape, batch, &choices, &mut sum, &mut rng("counts"));
+    let mut payload = counted.unwrap();
+    let zeros = vec![0; shape.counts()];
+    payload.extend(write_counts(&shape, &sum.under(&zeros)));
     let counts = user.counts(&shape, &payload).unwrap();
     let rows = counts.iter().map(|count| {
         let units = count & 0xffff_ffff;
