@@ -198,9 +198,8 @@ impl Private {
         let (choices, user) = choose(user, shape, &symbols, bits);
         let mut provider_share = OpenSum::of_test(WIDTH);
         let paid = provider.pay(shape, &self.table, batch, &choices, &mut provider_share);
-        let randomness = Randomness::seeded(9);
-        let noise = self.noise.of_answer(&randomness, ("noise", number));
-        provider_share.add(&noise.unwrap().draw(WIDTH));
+        let noise = Randomness::seeded(9).fork("noise", number.into());
+        provider_share.add(&self.noise.of_answer(noise.unwrap()).draw(WIDTH));
         let mut sum = UserSum::new(shape);
         user.open(shape, &paid.unwrap(), &mut sum).unwrap();
         let sums = whole_sums(

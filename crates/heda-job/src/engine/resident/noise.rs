@@ -3,7 +3,7 @@
 use crate::closing::NoiseShare;
 use crate::engine::Terms;
 use crate::rounds::Tally;
-use heda_crypto::random::{NoRandomness, Randomness};
+use chacha20::ChaCha20Rng;
 use heda_dp::gaussian::Variance;
 use heda_learn::private::PlanError;
 
@@ -26,16 +26,10 @@ impl Noise {
         (16.0 * self.deviation()).log2().ceil() as u32
     }
 
-    /// What one provider adds to one answer.
-    pub(super) fn of_answer(
-        &self,
-        randomness: &Randomness,
-        (purpose, number): (&str, u32),
-    ) -> Result<NoiseShare, NoRandomness> {
-        Ok(NoiseShare {
-            variance: self.share,
-            rng: randomness.fork(purpose, number.into())?,
-        })
+    /// What one provider adds to one answer, for which these numbers are.
+    pub(super) fn of_answer(&self, rng: ChaCha20Rng) -> NoiseShare {
+        let variance = self.share;
+        NoiseShare { variance, rng }
     }
 }
 

@@ -235,10 +235,11 @@ impl ProviderEngine for ResidentProvider {
             let payload = answered.pay(&shape, &table, batch, &choices, &mut sum)?;
             channel.send(tag::PAYLOAD, &payload)?;
         }
-        let number = ("resident noise", ask.iteration);
-        let noise = self.noise.as_ref();
-        let noise = noise.map(|noise| noise.of_answer(&self.randomness, number));
-        let closed = closing.close(sum, GRADIENT_MASK, noise.transpose()?)?;
+        let rng = self
+            .randomness
+            .fork("resident noise", ask.iteration.into())?;
+        let noise = self.noise.as_ref().map(|noise| noise.of_answer(rng));
+        let closed = closing.close(sum, GRADIENT_MASK, noise)?;
         channel.send(tag::SUM, &payload::write_sums(&shape, &closed))?;
         self.ready = next;
         Ok(())
@@ -283,10 +284,12 @@ impl ProviderEngine for ResidentProvider {
         let choices = channel.receive(tag::CHOICES, shape.choice_bytes(rows))?;
         let mut sum = closing.sum(shape.counts());
         let mut payload = laned.count(shape, batch, &choices, &mut sum, &mut rng)?;
+        let rng = self
+            .randomness
+            .fork("resident noise of counts", number.into())?;
         let noise = self.count_noise.as_ref().map(|noise| noise.of(ask.tally));
-        let number = ("resident noise of counts", number);
-        let noise = noise.map(|noise| noise.of_answer(&self.randomness, number));
-        let counts = closing.close(sum, COUNTS_MASK, noise.transpose()?)?;
+        let noise = noise.map(|noise| noise.of_answer(rng));
+        let counts = closing.close(sum, COUNTS_MASK, noise)?;
         payload.extend(evaluate::write_counts(shape, &counts));
         channel.send(tag::PAYLOAD, &payload)?;
         Ok(())
