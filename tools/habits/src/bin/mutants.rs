@@ -24,7 +24,8 @@ Changes the sources in every way that tools/mutants.toml asks for, and runs the 
   --shard I/N        only every N-th mutant, from the I-th on (1 to N)
   --sample N SEED    N mutants of one package, both chosen by the text SEED; nothing is remembered, and only those that
                      a test noticed before must be noticed, within three runs where tests draw at random
-  --again            try survivors and endless ones of earlier runs again, because there may be new tests
+  --again            try survivors of earlier runs again, because there may be new tests
+  --endless          try those of earlier runs again whose tests did not end; each takes half a minute and more
   --minutes M        stop after so many minutes
 
 A run appends what it finds to target/mutants/results.jsonl. The next one goes on from there and from
@@ -37,6 +38,7 @@ struct Options {
     list: bool,
     page: bool,
     again: bool,
+    endless: bool,
     only_own_tests: bool,
     packages: Vec<String>,
     shard: Option<(usize, usize)>,
@@ -55,6 +57,7 @@ impl Options {
                 "--list" => options.list = true,
                 "--page" => options.page = true,
                 "--again" => options.again = true,
+                "--endless" => options.endless = true,
                 "--only-own-tests" => options.only_own_tests = true,
                 "--package" => options.packages.push(value()?),
                 "--minutes" => options.minutes = Some(number(&value()?)? as u64),
@@ -93,11 +96,11 @@ impl Options {
     /// What need not be tried again.
     fn known(&self, mutant: &Mutant, state: &State) -> Option<Outcome> {
         let known = state.of(mutant)?.outcome;
-        let stays = match self.sample {
-            Some(_) => known == Outcome::Unviable,
-            None => !(self.again && (known.is_open() || known == Outcome::Timeout)),
+        let is_tried_again = match self.sample {
+            Some(_) => known != Outcome::Unviable,
+            None => (self.again && known.is_open()) || (self.endless && known == Outcome::Timeout),
         };
-        stays.then_some(known)
+        (!is_tried_again).then_some(known)
     }
 
     /// How often a mutant of a sample may be tried until a test notices it: some tests draw at random.
@@ -307,6 +310,39 @@ mod tests {
         all.sort_unstable();
         assert_eq!(all, (1..=11).collect::<Vec<u32>>());
         assert!(options("--shard 0/3").is_err() && options("--shard 4/3").is_err());
+    }
+
+    #[test]
+    fn only_what_is_asked_for_is_tried_again() {
+        let folder = std::env::temp_dir().join(format!("heda-again-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut state = State::open(&folder.join("kept"), &folder.join("state")).unwrap();
+        let outcomes = [
+            Outcome::Caught,
+            Outcome::Survived,
+            Outcome::Unreached,
+            Outcome::Timeout,
+            Outcome::Unviable,
+        ];
+        let mutants = mutants(6);
+        for (mutant, outcome) in mutants.iter().zip(outcomes) {
+            state.add(mutant, outcome, None).unwrap();
+        }
+        for (words, tried) in [
+            ("", &[6][..]),
+            ("--again", &[2, 3, 6]),
+            ("--endless", &[4, 6]),
+            ("--again --endless", &[2, 3, 4, 6]),
+            ("--sample 6 seed", &[1, 2, 3, 4, 6]),
+        ] {
+            let options = options(words).unwrap();
+            let unknown = mutants
+                .iter()
+                .filter(|m| options.known(m, &state).is_none());
+            let found: Vec<u32> = unknown.map(|m| m.id).collect();
+            assert_eq!(found, tried, "{words}");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
