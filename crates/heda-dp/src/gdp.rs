@@ -318,6 +318,42 @@ mod tests {
         }
     }
 
+    /// Values by forty digits of mpmath, on both sides of ε = μ²/2, where the formula changes.
+    #[test]
+    fn delta_has_its_digits() {
+        for (mu, epsilon, exact) in [
+            (0.5, 1.0, 0.006_829_594_983_114_575),
+            (1.0, 1.0, 0.126_936_737_506_643_95),
+            (1.0, 0.5, 0.238_421_708_134_876_63),
+            (2.0, 1.0, 0.509_861_660_054_670_2),
+            (4.0, 0.5, 0.941_916_156_687_795_4),
+            (20.0, 3.0, 1.0),
+        ] {
+            let found = delta_of(mu, epsilon);
+            assert!(
+                (found / exact - 1.0).abs() < 1e-11,
+                "{mu} {epsilon}: {found}"
+            );
+        }
+    }
+
+    /// A δ that is too large by less than a billionth counts as too large, and one that fits exactly fits.
+    #[test]
+    fn computed_deltas_are_judged_from_the_safe_side() {
+        let steps = |first: f64| {
+            move |epsilon: f64| match epsilon {
+                0.0..1.0 => 0.5,
+                1.0..2.0 => first,
+                _ => 1e-9,
+            }
+        };
+        let least = |asked: f64, first: f64| least_epsilon(delta(asked), steps(first)).unwrap();
+        let close = |found: Epsilon, exact: f64| (found.to_f64() - exact).abs() < 1e-8;
+        assert!(close(least(1e-5, 1e-5 * (1.0 - 5e-10)), 2.0));
+        assert!(close(least(1e-5, 1e-5 * (1.0 - 2e-9)), 1.0));
+        assert!(close(least(1e-5 * (1.0 + SAFETY), 1e-5), 1.0));
+    }
+
     #[test]
     fn noise_for_a_cost_costs_no_more() {
         let total = Cost::for_guarantee(epsilon("1"), delta(1e-5));

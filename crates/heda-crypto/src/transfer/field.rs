@@ -109,14 +109,17 @@ pub(super) struct Multiples(Zeroizing<[u128; 1 << MAX_BITS]>);
 
 impl Multiples {
     pub(super) fn new(field: FieldBits, delta: &[u8]) -> Self {
-        let row = |y: usize| {
+        let multiple = |y: usize| {
             let parts = delta.iter().enumerate();
             parts.fold(0, |row, (tree, part)| {
                 row | u128::from(field.multiply(*part, y as u8)) << (tree * field.get())
             })
         };
-        let row = |y| if y < field.elements() { row(y) } else { 0 };
-        Self(Zeroizing::new(std::array::from_fn(row)))
+        let mut rows = Zeroizing::new([0; 1 << MAX_BITS]);
+        for (y, row) in rows[..field.elements()].iter_mut().enumerate() {
+            *row = multiple(y);
+        }
+        Self(rows)
     }
 
     /// All of them, by y, with zeros after the last. What is public may be used as a place here, and

@@ -77,11 +77,6 @@ impl RandomIndices {
         index: WideIndex,
         wanted: &[u16],
     ) -> Result<(IndexCorrections, ChosenIndices), TransferError> {
-        expect_count(
-            "the list of indices",
-            wanted.len() * index.transfers(),
-            self.count(),
-        )?;
         let high = wanted.iter().map(|wanted| index.parts(*wanted).0 as u8);
         let low = wanted.iter().map(|wanted| index.parts(*wanted).1 as u8);
         let second = if index.low > 0 { wanted.len() } else { 0 };

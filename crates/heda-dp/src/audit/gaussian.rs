@@ -138,6 +138,62 @@ mod tests {
         assert_eq!(drawn, 200);
     }
 
+    /// A mechanism without noise, whose result is known: of the second half of the runs all lie above the
+    /// threshold on the right and none on the left. Chernoff's bounds of such shares are exact: with
+    /// probability `error` a share of error^(1/n) gives n of n.
+    #[test]
+    fn an_audit_without_noise_finds_what_its_runs_can_prove() {
+        let mut worlds = Vec::new();
+        let finding = audit_gaussian(Cost::ZERO, 400, 0.9, |world| {
+            worlds.push(world);
+            if world == World::Right { 7.0 } else { 5.0 }
+        })
+        .unwrap();
+        let proven = 2.0 * quantile(0.05f64.powf(1.0 / 200.0));
+        let found = finding.mu_at_least;
+        assert!((found - proven).abs() < 1e-9, "{found} {proven}");
+        // The halves are equal: one that searches, and one that is counted.
+        for half in worlds.chunks(400) {
+            let left = half.iter().take_while(|world| **world == World::Left);
+            assert_eq!((half.len(), left.count()), (400, 200));
+        }
+    }
+
+    /// Every third of 194 values is tried, in their order; the one between both sides is number 96.
+    #[test]
+    fn the_threshold_is_where_both_sides_differ_most() {
+        let right: Vec<f64> = (0..97).map(|n| f64::from(97 + n)).collect();
+        let mut left: Vec<f64> = (0..97).map(f64::from).collect();
+        left.rotate_right(2);
+        assert_eq!(best_threshold(&left, &right, 0.01), 96.0);
+        // Of few values each is tried.
+        assert_eq!(best_threshold(&left[..40], &right[..40], 0.01), 96.0);
+        assert_eq!(best_threshold(&[4.0; 30], &[6.0; 70], 0.01), 4.0);
+    }
+
+    /// What lies at the threshold is not above it.
+    #[test]
+    fn only_what_is_above_the_threshold_counts() {
+        let (left, right) = ([5.0; 200], [7.0; 200]);
+        let all = separation(&left, &right, 5.0, 0.01);
+        assert!(all > 3.0, "{all}");
+        assert_eq!(separation(&left, &right, 6.0, 0.01), all);
+        assert!(separation(&left, &right, 7.0, 0.01) < 0.0);
+    }
+
+    #[test]
+    fn a_claim_is_refuted_by_more_than_it_says_only() {
+        let claimed = Cost::from_parts(250_000_000_000_000);
+        let of = |mu_at_least| GaussianFinding {
+            claimed,
+            mu_at_least,
+            confidence: 0.99,
+            runs: 100,
+        };
+        assert!(!of(0.5).is_refuted());
+        assert!(of(0.5f64.next_up()).is_refuted());
+    }
+
     #[test]
     fn quantiles_are_those_of_the_normal_distribution() {
         for (p, x) in [(0.5, 0.0), (0.975, 1.959_964), (0.001, -3.090_232)] {

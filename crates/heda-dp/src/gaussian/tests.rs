@@ -132,6 +132,10 @@ fn only_usable_variances_exist() {
     }
     assert_eq!(Variance::at_least(0.5), Variance::new(18));
     assert_eq!(Variance::at_least(100.25), Variance::new(101));
+    let most = Variance::MOST;
+    assert_eq!(Variance::at_least(most as f64), Ok(variance(most)));
+    // The next number that a computation can give.
+    assert!(Variance::at_least((most + (1 << 8)) as f64).is_err());
     assert_eq!(variance(101).accounted(), 92);
     let third = variance(1_000).share(NonZeroU32::new(3).unwrap());
     assert_eq!(third, variance(334));

@@ -182,6 +182,25 @@ fn the_radius_is_the_length_at_which_coefficients_are_shrunk() {
     }
 }
 
+/// They are shrunk at once to a thousandth below the longest that is allowed, however long they were.
+#[test]
+fn coefficients_that_are_too_long_are_shrunk_by_what_they_exceed() {
+    let resolution = PrivatePlan::resolution();
+    let most = resolution.score_limit() as f64 / f64::from(SCORE_LENGTH);
+    for whole in [340.0, 661.0, 10_000.0, 1e9] {
+        let weights = PrivatePlan::weights(&[whole * resolution.weight_unit(), 0.0]);
+        let expected = 0.999 * most / whole;
+        assert!(
+            (weights.shrunk / expected - 1.0).abs() < 1e-9,
+            "{whole}: {} for {expected}",
+            weights.shrunk
+        );
+        assert_eq!(weights.columns, [(0.999 * most).round() as i64, 0]);
+    }
+    let short = PrivatePlan::weights(&[most.floor() * resolution.weight_unit()]);
+    assert_eq!(short.shrunk, 1.0);
+}
+
 #[test]
 fn plans_that_make_no_sense_are_refused() {
     let plan = |rows, width, delta: f64| {

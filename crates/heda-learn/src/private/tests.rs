@@ -3,6 +3,7 @@
 use super::*;
 use crate::bundled::{Bundle, Coding};
 use crate::data::Dataset;
+use crate::gradient::{Batch, GradientSource};
 use crate::loss::LossKind;
 use crate::optimise::Optimiser;
 use crate::resident::Position;
@@ -15,6 +16,7 @@ use heda_dp::gaussian::sample;
 use heda_dp::gdp::Delta;
 use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 
 pub(super) fn epsilon(text: &str) -> Epsilon {
@@ -303,6 +305,39 @@ fn sums_are_those_without_noise_plus_the_noise_and_right_in_the_mean() {
     for (mean, exact) in mean.iter().zip(&exact) {
         assert!((mean - exact).abs() < 3.0, "{mean} for {exact}");
     }
+}
+
+/// Every gradient draws its own noise and its own coins, by its number; and it is about all rows of all
+/// providers, a number for each column.
+#[test]
+fn gradients_are_numbered_and_about_all_rows() {
+    let encoding = PrivateEncoding::new(&schema());
+    let one = encoding.rows(&dataset(vec![0.5; 7]), 1).unwrap();
+    let two = encoding.rows(&dataset(vec![0.5; 14]), 1).unwrap();
+    assert_eq!((one.width(), one.rows(), two.rows()), (8, 1, 2));
+    let providers = [one, two];
+    let plan = PrivatePlan::new(3, encoding.width(), epsilon("1"), delta()).unwrap();
+    let (drawn, tossed) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
+    let noise = |iteration: u32, width: usize| {
+        drawn.borrow_mut().push((iteration, width));
+        silence(iteration, width)
+    };
+    let mut generator = coins(9);
+    let coins = |position: Position| {
+        tossed.borrow_mut().push(position);
+        generator(position)
+    };
+    let mut source = PrivateSource::new(&plan, &providers, coins, noise);
+    assert_eq!(source.dimension(), 8);
+    for _ in 0..3 {
+        let gradient = source.gradient(&[0.1; 8], Batch::FULL).unwrap();
+        assert_eq!((gradient.sum.len(), gradient.rows), (8, 3));
+    }
+    assert_eq!(drawn.into_inner(), [(0, 8), (1, 8), (2, 8)]);
+    let tossed = tossed.into_inner().into_iter();
+    let tossed: Vec<_> = tossed.map(|p| (p.iteration, p.provider, p.row)).collect();
+    let of_each = |iteration| [(0, 0), (1, 0), (1, 1)].map(|(p, row)| (iteration, p, row));
+    assert_eq!(tossed, [of_each(0), of_each(1), of_each(2)].concat());
 }
 
 /// Trains on one split as three providers would, and gives the accuracy on held-out rows.

@@ -35,15 +35,61 @@ fn intervals_without_noise_are_those_of_clopper_and_pearson() {
 fn at_its_bounds_a_number_is_as_unlikely_as_is_said() {
     for (found, deviation, rows) in [(61.3, 4.9, 100), (9.2, 0.4, 12), (5200.0, 30.0, 10_000)] {
         let [low, high] = right(found, deviation, rows).interval().unwrap();
-        let or_more = |share: f64| -> f64 {
-            let binomial = Found::new(&right(found, deviation, rows));
-            (0..=rows)
-                .map(|k| binomial.probability(k, share) * tail((found - k as f64) / deviation))
-                .sum()
-        };
+        let or_more = |share| by_definition(&right(found, deviation, rows), share);
         assert!((or_more(low) - 0.025).abs() < 1e-8, "{}", or_more(low));
         assert!((or_more(high) - 0.975).abs() < 1e-8, "{}", or_more(high));
     }
+}
+
+/// A sum over all numbers of rows, without leaving any out.
+fn by_definition(found: &RightRows, share: f64) -> f64 {
+    let binomial = Found::new(found);
+    let chance = |k: u64| match found.deviation > 0.0 {
+        true => tail((found.estimate - k as f64) / found.deviation),
+        false => f64::from(u8::from(k as f64 >= found.estimate)),
+    };
+    let terms = (0..=found.rows).map(|k| binomial.probability(k, share) * chance(k));
+    terms.sum()
+}
+
+/// Also where a part of a row is found, where the noise is larger than what is found, and for shares
+/// so near to 0 and 1 that the mean is no whole row away from the end.
+#[test]
+fn the_probability_of_so_much_or_more_is_that_of_its_definition() {
+    for (estimate, deviation, rows) in [
+        (0.6, 1.0, 10),
+        (0.1, 0.05, 3),
+        (-4.0, 2.0, 30),
+        (7.0, 0.0, 9),
+        (1.0, 0.0, 1),
+        (2_990.4, 12.0, 3_000),
+    ] {
+        let found = right(estimate, deviation, rows);
+        for share in [1e-9, 0.001, 0.2, 0.5, 0.8, 0.9967, 1.0 - 1e-9] {
+            let (sum, exact) = (
+                Found::new(&found).or_more(share),
+                by_definition(&found, share),
+            );
+            assert!(
+                (sum - exact).abs() < 1e-11,
+                "{found:?} {share}: {sum} {exact}"
+            );
+        }
+    }
+}
+
+/// One row that is right is found with the probability that rows are right: the bound itself belongs
+/// to the interval, and nothing above it.
+#[test]
+fn a_bound_is_the_last_share_that_is_unlikely_enough() {
+    let one = Found::new(&right(1.0, 0.0, 1));
+    assert_eq!(one.share_with(0.5), 0.5);
+    for wanted in [0.025, 0.1, 0.7] {
+        let share = one.share_with(wanted);
+        assert!(share <= wanted && wanted - share < 1e-9, "{share}");
+    }
+    let none = Found::new(&right(0.0, 0.0, 20));
+    assert_eq!(none.share_with(0.025), 0.0);
 }
 
 /// Numbers that no rows have give intervals too, and not empty ones.
