@@ -97,12 +97,10 @@ fn line(anchored: &Anchored) -> String {
     format!("{text} {check}\n")
 }
 
-/// The later one of the whole lines.
+/// The later one of the whole lines of a file that was just opened.
 fn newest(file: &File) -> io::Result<Anchored> {
     let mut text = Vec::new();
-    let mut from = file;
-    from.seek(SeekFrom::Start(0))?;
-    from.take(4 * LINE as u64).read_to_end(&mut text)?;
+    file.take(4 * LINE as u64).read_to_end(&mut text)?;
     let lines = text.chunks(LINE).filter_map(parse);
     lines
         .max_by_key(|line| line.head.number)
@@ -163,5 +161,53 @@ mod tests {
             assert!(anchor.read().is_err());
         }
         assert!(files::is_private(&path).unwrap());
+    }
+
+    #[test]
+    fn what_is_as_new_stays_and_so_does_an_anchor_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let anchor = Anchor::at(&folder.path().join("ledger.anchor"));
+        anchor.begin(&anchored(2)).unwrap();
+        let other = Anchored {
+            epoch: Epoch([9; 16]),
+            ..anchored(2)
+        };
+        anchor.begin(&other).unwrap();
+        anchor.advance(&other).unwrap();
+        assert_eq!(anchor.read().unwrap(), Some(anchored(2)));
+        anchor.replace(&other).unwrap();
+        assert_eq!(anchor.read().unwrap(), Some(other));
+    }
+
+    #[test]
+    fn an_anchor_that_cannot_be_made_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, b"no folder").unwrap();
+        let path = file.join("identity/ledger.anchor");
+        let begun = Anchor::at(&path).begin(&anchored(1)).unwrap_err();
+        assert!(matches!(begun, LedgerError::Anchor { path: named, .. } if named == path));
+    }
+
+    /// Who looked before another process wrote must not write over what is newer.
+    #[test]
+    fn processes_move_an_anchor_one_after_the_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ledger.anchor");
+        let anchor = Anchor::at(&path);
+        anchor.begin(&anchored(1)).unwrap();
+        let holder = File::open(&path).unwrap();
+        holder.lock().unwrap();
+        std::thread::scope(|scope| {
+            let slower = scope.spawn(|| anchor.advance(&anchored(3)));
+            // Long enough for it to look, if it would not wait.
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            assert!(!slower.is_finished(), "it waits for the lock");
+            let newer = line(&anchored(5)).repeat(2);
+            std::fs::write(&path, newer).unwrap();
+            holder.unlock().unwrap();
+            slower.join().unwrap().unwrap();
+        });
+        assert_eq!(anchor.read().unwrap(), Some(anchored(5)));
     }
 }

@@ -431,21 +431,18 @@ pub(super) fn data_sets(connection: &Connection) -> Result<BTreeSet<String>, Led
     let mut query = connection.prepare(tables)?;
     let rows = query.query_map([], |row| row.get(0))?;
     let mut names: BTreeSet<String> = rows.collect::<Result<_, _>>()?;
-    let mut totals = Totals::of_tables(connection)?;
+    let totals = Totals::of_tables(connection)?;
     names.extend(totals.data_sets().map(str::to_owned));
-    let mut query = connection.prepare("SELECT what FROM entries ORDER BY number")?;
+    let mut query = connection.prepare("SELECT what FROM entries")?;
     let entries = query.query_map([], |row| row.get::<_, String>(0))?;
     for what in entries {
         let Ok(entry) = serde_json::from_str::<Entry>(&what?) else {
             continue;
         };
-        // What is carried takes the place of all before it.
-        if matches!(entry, Entry::Begun { .. } | Entry::Carried { .. }) {
-            names.extend(totals.data_sets().map(str::to_owned));
-        }
-        totals.add(&entry);
+        let mut counted = Totals::default();
+        counted.add(&entry);
+        names.extend(counted.data_sets().map(str::to_owned));
     }
-    names.extend(totals.data_sets().map(str::to_owned));
     Ok(names)
 }
 

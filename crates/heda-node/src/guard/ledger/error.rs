@@ -321,3 +321,28 @@ impl LedgerError {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::ffi;
+
+    #[test]
+    fn what_sqlite_says_is_told_by_what_an_operator_can_do() {
+        for (code, words) in [
+            (ffi::SQLITE_FULL, "the disk is full"),
+            (ffi::SQLITE_BUSY, "another process keeps the ledger locked"),
+            (ffi::SQLITE_BUSY_SNAPSHOT, "another process keeps"),
+            (ffi::SQLITE_LOCKED, "another process keeps"),
+            (ffi::SQLITE_CORRUPT, "the file of the ledger is damaged"),
+            (ffi::SQLITE_NOTADB, "the file of the ledger is damaged"),
+            (ffi::SQLITE_READONLY, "cannot be written (read-only"),
+            (ffi::SQLITE_MISUSE, "the ledger failed:"),
+        ] {
+            let cause = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let error = LedgerError::from(cause);
+            assert!(error.to_string().contains(words), "{code}: {error}");
+            assert!(!error.is_refusal() && !error.is_for_now());
+        }
+    }
+}

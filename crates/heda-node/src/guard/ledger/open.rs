@@ -4,9 +4,7 @@ use super::anchor::{Anchor, Anchored};
 use super::chain::{self, ENTRIES_KEPT, Epoch, Head};
 use super::missing::{self, Caps};
 use super::reserve::Reservations;
-use super::{
-    Change, Clock, LEDGER_VERSION, Ledger, LedgerError, Loss, RECORDS_KEPT, advance_clock, schema,
-};
+use super::{Change, Clock, Ledger, LedgerError, Loss, RECORDS_KEPT, advance_clock, schema};
 use crate::system::clock::Timestamp;
 use crate::system::{files, hex};
 use heda_crypto::random::{NoRandomness, Randomness};
@@ -144,7 +142,7 @@ pub struct Begun {
 impl Opened {
     fn new(place: &LedgerPlace, now: Timestamp) -> Result<Self, LedgerError> {
         // The anchor first: whoever writes meanwhile only makes the ledger longer.
-        let mut anchored = place.anchor().read()?;
+        let anchored = place.anchor().read()?;
         match (&anchored, place.ledger.exists()) {
             (Some(_), false) => return Err(LedgerError::Lost(Loss::Gone(place.ledger.clone()))),
             (None, false) => create(&place.ledger)?,
@@ -152,20 +150,16 @@ impl Opened {
         }
         let mark = Mark::of(&place.ledger);
         let connection = open_file(&place.ledger)?;
-        if anchored.is_some() && schema::version(&connection)? < LEDGER_VERSION {
-            // A ledger of an earlier version is brought up to date once, when it gets its anchor.
+        if anchored.is_some() {
             check_upgrade(&connection)?;
         }
         let mut connection = prepared(connection)?;
-        if anchored.is_none() {
-            if chain::epoch(&connection)?.is_none() {
-                begin(&mut connection, "the first start", None, now)?;
-            }
-            // Another process may have been faster.
-            anchored = place.anchor().read()?;
+        if anchored.is_none() && chain::epoch(&connection)?.is_none() {
+            begin(&mut connection, "the first start", None, now)?;
         }
         let (epoch, head) = check_history(&connection, anchored.as_ref(), place)?;
         if anchored.is_none() {
+            // Another process may have been faster; its anchor stays.
             place.anchor().begin(&Anchored { epoch, head })?;
         }
         Ok(Self {
@@ -281,7 +275,8 @@ pub(super) fn check_file(connection: &Connection) -> Result<(), LedgerError> {
     }
 }
 
-/// A ledger that has an anchor has had a chain, and keeps it in every later version.
+/// A ledger that has an anchor has had a chain, and keeps it in every later version: one without is not
+/// brought up to date.
 fn check_upgrade(connection: &Connection) -> Result<(), LedgerError> {
     match schema::version(connection)? < schema::CHAIN_VERSION {
         true => Err(LedgerError::Lost(Loss::NoChain)),

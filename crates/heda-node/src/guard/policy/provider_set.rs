@@ -182,6 +182,23 @@ mod tests {
     }
 
     #[test]
+    fn a_number_times_its_inverse_is_one() {
+        for number in [
+            1,
+            2,
+            3,
+            33,
+            1 << 53,
+            1_234_567_890_123,
+            PRIME - 2,
+            PRIME - 1,
+        ] {
+            assert_eq!(times(number, inverse(number)), 1, "{number}");
+        }
+        assert_eq!(inverse(2), PRIME.div_ceil(2));
+    }
+
+    #[test]
     fn there_is_an_end_to_new_provider_sets() {
         // Pairs with one in common never single anybody out: every difference has two members.
         let names: Vec<char> = (0..=CIRCLES_MOST as u8)

@@ -215,3 +215,23 @@ fn scores_of_an_older_ledger_may_have_been_sums_of_columns() {
     let refused = ledger.foresee(&key("b"), "ward", &training);
     assert!(matches!(refused, Err(LedgerError::SinglesOut(_))));
 }
+
+#[test]
+fn a_data_user_may_learn_exactly_as_many_numbers_as_are_allowed() {
+    let bench = Bench::new();
+    let ledger = bench.with_job("a");
+    let all = provider_set(&["a", "b", "c"]);
+    let disclose = |numbers| {
+        let disclosure = Disclosure {
+            numbers,
+            numbers_most: 30,
+            ..disclosure(Kind::Training, &all)
+        };
+        ledger.foresee(&key("a"), "ward", &disclosure)?;
+        ledger.disclose(&key("a"), "ward", &disclosure)
+    };
+    disclose(29).unwrap();
+    assert!(disclose(2).is_err());
+    disclose(1).unwrap();
+    assert!(disclose(1).is_err());
+}

@@ -406,6 +406,12 @@ fn a_data_set_under_another_name_is_known_by_its_rows() {
     let words = others("clinic", Some("d2"))[0].to_string();
     assert!(words.contains("If clinic holds the same people"), "{words}");
     assert!(!others("clinic", None)[0].same_rows);
+    // Who only reads is told the same.
+    let reader = LedgerReader::open(&bench.place()).unwrap();
+    assert_eq!(reader.other_names("clinic").unwrap(), ["ward"]);
+    assert!(reader.other_names("ward").unwrap().is_empty());
+    let read = OtherSpent::of_reader(&reader, "clinic", Some("d1"), None).unwrap();
+    assert_eq!(read, others("clinic", Some("d1")));
     // Terms that are no JSON are no rows either.
     ledger.open_job(&key("b"), &terms("plain words")).unwrap();
     assert!(!others("clinic", Some("d2"))[0].same_rows);

@@ -1,10 +1,14 @@
 //! The ledger against a model: what is spent, what is served again, and what a failure leaves.
 
 mod disclosed;
+mod forks;
 mod limits;
 mod losses;
+mod opening;
 mod private;
 mod processes;
+mod record;
+mod turns;
 
 use super::*;
 use crate::guard::policy::provider_set::ProviderSet;

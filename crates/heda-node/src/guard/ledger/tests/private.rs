@@ -1,5 +1,6 @@
 //! The account of private jobs.
 
+mod reports;
 mod set_aside;
 
 use super::*;

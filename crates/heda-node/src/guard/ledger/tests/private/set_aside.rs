@@ -1,7 +1,7 @@
 //! What private jobs set aside of the account, and for how long.
 
 use super::*;
-use crate::guard::ledger::LAPSE_SECONDS;
+use crate::guard::ledger::{HoldReport, LAPSE_SECONDS};
 
 #[test]
 fn a_failed_check_frees_what_the_job_had_set_aside() {
@@ -248,4 +248,43 @@ fn an_answer_does_not_renew_what_has_lapsed() {
     hold(&second, "0.9").unwrap();
     let holds = ledger.private("ward", Some(&cap)).unwrap().holds;
     assert_eq!((holds.len(), holds[0].job.as_str()), (1, "b"));
+}
+
+/// What never fits waits for nothing, and keeps nobody from what is free.
+#[test]
+fn who_is_refused_for_good_does_not_wait() {
+    let bench = Bench::new();
+    let ledger = bench.ledger();
+    let cap = cap("1", "1");
+    let [first, second] = ["a", "b"].map(|user| opened(&ledger, user, user));
+    let hold = |job: &JobKey, text: &str| ledger.hold(job, "ward", plan(cost(text)), &cap);
+    hold(&first, "0.9").unwrap();
+    let never = hold(&second, "1.1").unwrap_err();
+    assert!(matches!(never, LedgerError::PrivateExhausted { .. }));
+    ledger.free_unpaid(&first, "ward").unwrap();
+    hold(&first, "0.9").unwrap();
+}
+
+#[test]
+fn what_is_set_aside_is_reported_until_it_has_lapsed() {
+    let bench = Bench::new();
+    let ledger = bench.ledger();
+    let cap = cap("1", "1");
+    let job = opened(&ledger, "a", "one");
+    let held = || ledger.private("ward", Some(&cap)).unwrap().holds;
+    assert_eq!(held(), []);
+    ledger.hold(&job, "ward", plan(cost("0.9")), &cap).unwrap();
+    let expected = HoldReport {
+        peer: job.peer.to_string(),
+        job: "one".into(),
+        cost: cost("0.9"),
+        used: START,
+    };
+    bench.pass(LAPSE_SECONDS);
+    // The ledger's own time advances with what is written.
+    ledger.refuse(&job, "user", "no").unwrap();
+    assert_eq!(held(), [expected]);
+    bench.pass(1);
+    ledger.refuse(&job, "user", "no").unwrap();
+    assert_eq!(held(), []);
 }
