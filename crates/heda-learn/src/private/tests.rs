@@ -119,6 +119,27 @@ fn values_count_in_deviations_from_what_is_typical() {
     assert!(!rows.is_positive(0));
 }
 
+/// Also in a schema of one column, where an indicator moves a row further than anywhere else.
+#[test]
+fn indicators_are_never_cut_off() {
+    let [head, .., town]: [&str; 5] = SMALL
+        .split("[[column]]")
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
+    let alone = format!("{head}[[column]]{town}").replace(r#", "z", "w""#, "");
+    let schema = Schema::parse(&alone, "alone.toml").unwrap();
+    let encoding = PrivateEncoding::new(&schema);
+    assert_eq!(encoding.reach().ends(), [[0.0, 1.0]; 2]);
+    let classes = schema.label().classes();
+    let data = Dataset::new(schema.features(), vec![1.0, 0.0], vec![0], classes).unwrap();
+    let rows = encoding.rows(&data, 1).unwrap();
+    let found = rows.score(0).iter().map(|v| f64::from(*v) / f64::from(ONE));
+    for (found, exact) in found.zip([0.4, 0.5 / 0.7, -0.5 / 0.7]) {
+        assert!((found - exact).abs() < 1e-3, "{found} for {exact}");
+    }
+}
+
 #[test]
 fn coefficients_in_either_coordinates_give_the_same_scores() {
     let encoding = PrivateEncoding::new(&schema());
