@@ -70,6 +70,6 @@ impl JobMasks {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 #[cfg(test)]
 mod weaker;

@@ -241,6 +241,7 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::proposal::Privacy;
     use crate::proposal::testing::proposal;
     use heda_learn::optimise::{PenaltyPath, Settings};
 
@@ -275,6 +276,39 @@ mod tests {
         let rounds = Rounds::of(&path.unwrap());
         assert_eq!((rounds.gradients(), rounds.evaluations()), (20, 6));
         assert_eq!(rounds.trial(0, 4).unwrap().after, 20);
+    }
+
+    /// Gradients of a private job come after its moments, if it buys any.
+    #[test]
+    fn a_private_job_is_numbered_from_its_moments_on() {
+        let promise = Privacy::new("1".parse().unwrap(), "1e-5".parse().unwrap(), 100);
+        let persons = Privacy {
+            persons: true,
+            ..promise
+        };
+        let moments = Privacy {
+            moments: 3,
+            ..promise
+        };
+        for (privacy, first) in [
+            (None, 0),
+            (Some(promise), 0),
+            (Some(persons), 2),
+            (Some(moments), 2),
+        ] {
+            let job = proposal().job.with(|raw| raw.privacy = privacy).unwrap();
+            let rounds = Rounds::of(&job).with_gradients(9);
+            assert_eq!(rounds.number_of_gradient(0), first, "{privacy:?}");
+            assert_eq!(rounds.number_of_evaluation(1), first + 10);
+        }
+    }
+
+    #[test]
+    fn there_is_a_trial_for_every_penalty_of_every_model_and_no_other() {
+        let rounds = rounds(Some(PATH), false);
+        for (class, step, there) in [(1, 2, true), (2, 0, false), (0, 3, false), (2, 3, false)] {
+            assert_eq!(rounds.trial(class, step).is_some(), there, "{class} {step}");
+        }
     }
 
     #[test]

@@ -98,7 +98,7 @@ struct Run {
     drawn: Vec<Vec<Drawn>>,
 }
 
-fn identity(name: &str) -> SigningKey {
+pub(crate) fn identity(name: &str) -> SigningKey {
     let randomness = Randomness::seeded(SEED).party(name);
     SigningKey::generate(&mut randomness.fork("identity", 0).unwrap())
 }
@@ -297,13 +297,13 @@ fn all_changes(heard: &[Vec<u8>]) -> Vec<Change> {
 }
 
 /// A job and its rows.
-pub(super) struct Case {
-    spec: JobSpec,
-    parts: Vec<Dataset>,
+pub(crate) struct Case {
+    pub(crate) spec: JobSpec,
+    pub(crate) parts: Vec<Dataset>,
 }
 
 impl Case {
-    fn of_classes(spec: JobSpec) -> Self {
+    pub(crate) fn of_classes(spec: JobSpec) -> Self {
         let parts = [30, 34, 38].map(|rows| dataset(rows, rows as u64));
         Self {
             spec,
@@ -311,14 +311,14 @@ impl Case {
         }
     }
 
-    pub(super) fn guards(&self) -> Vec<LocalProvider> {
+    pub(crate) fn guards(&self) -> Vec<LocalProvider> {
         let parts = Parts::new(self.parts.clone(), &Randomness::seeded(SEED)).unwrap();
         parts.guards(&self.spec.schema, "1000".parse().unwrap())
     }
 }
 
 /// A ranking, sums of columns, weights of classes, gradients and counts.
-fn exact() -> Case {
+pub(crate) fn exact() -> Case {
     let spec = with(&spec(LossKind::Logistic, FEATURES, 1), |raw| {
         raw.ranking = Some(Ranking::Agreed {
             method: score::Method::KruskalWallis,
@@ -335,7 +335,7 @@ fn exact() -> Case {
 }
 
 /// Moments, gradients and counts with noise.
-pub(super) fn private() -> Case {
+pub(crate) fn private() -> Case {
     let promise = Privacy::new("1".parse().unwrap(), "1e-5".parse().unwrap(), 40);
     let spec = with(&exact().spec, |raw| {
         raw.privacy = Some(promise.suited(&schema()));
@@ -421,7 +421,7 @@ fn providers_that_hear_different_things_yield_no_sum_in_a_job_on_numbers() {
 }
 
 /// Plays messages to a provider and keeps what it says.
-pub(super) fn serve(
+pub(crate) fn serve(
     provider: &LocalProvider,
     messages: Vec<Vec<u8>>,
 ) -> (Option<Acceptance>, String) {
@@ -444,7 +444,7 @@ pub(super) fn serve(
 }
 
 /// The proposal of a job, as it travels.
-pub(super) fn proposal_of(case: &Case) -> Vec<u8> {
+pub(crate) fn proposal_of(case: &Case) -> Vec<u8> {
     let identities = case.guards().into_iter().map(|provider| {
         let key = identity(&provider.name).verifying_key();
         crate::codec::hex(key.as_bytes())
@@ -454,7 +454,7 @@ pub(super) fn proposal_of(case: &Case) -> Vec<u8> {
 }
 
 /// What a provider announces to a proposal, if it does.
-pub(super) fn announced(provider: &LocalProvider, proposal: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn announced(provider: &LocalProvider, proposal: &[u8]) -> Option<Vec<u8>> {
     let (acceptance, _) = serve(provider, vec![proposal.to_vec()]);
     acceptance.map(|acceptance| acceptance.announcement.0)
 }

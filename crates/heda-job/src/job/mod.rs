@@ -9,7 +9,11 @@ mod path;
 #[cfg(test)]
 mod path_tests;
 mod provider;
+#[cfg(test)]
+mod provider_tests;
 mod purchase;
+#[cfg(test)]
+mod purchase_tests;
 mod ranking;
 mod request_order;
 mod scale;

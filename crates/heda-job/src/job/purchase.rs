@@ -62,7 +62,7 @@ impl JobRunner<'_> {
         let Some(privacy) = proposal.job.privacy().filter(|privacy| privacy.sums() > 0) else {
             return Ok(());
         };
-        let plan = privacy.plan(width + 1).map_err(BadJob::from)?;
+        let plan = self.spec.plan(width)?;
         let numbers = 2 * privacy.moments as usize + usize::from(privacy.persons);
         for step in state.step..MOMENT_HALVES {
             if step < self.first_step {
@@ -74,15 +74,11 @@ impl JobRunner<'_> {
             state.step = step + 1;
             self.keep(state)?;
         }
-        let needed = plan.moments_variance();
+        let needed = plan.and_then(|plan| plan.moments_variance());
         let share = needed.map_or(0, |needed| privacy.share(needed, joined.len()).get());
         let variance = share as f64 * joined.len() as f64;
         let rows = joined.iter().map(|party| party.part.rows).sum();
         let bought = Purchased::of(&state.sums, &privacy, rows, variance);
-        if !bought.centres.is_empty() {
-            let fits = private_encoding(&self.spec.schema, Some(&bought.centres));
-            fits.map_err(BadJob::from)?;
-        }
         let told = Scale::Centres {
             centres: bought.centres.clone(),
         };
@@ -106,7 +102,7 @@ pub struct Purchased {
 
 impl Purchased {
     /// The mean of the answers that arrived; if none did, what is to be expected of columns.
-    fn of(answers: &[Vec<i64>], privacy: &Privacy, rows: usize, variance: f64) -> Self {
+    pub(super) fn of(answers: &[Vec<i64>], privacy: &Privacy, rows: usize, variance: f64) -> Self {
         let (columns, arrived) = (2 * privacy.moments as usize, answers.len() as f64);
         let mean = |place: usize| {
             let all = answers.iter().filter_map(|sums| sums.get(place));

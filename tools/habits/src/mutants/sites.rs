@@ -176,7 +176,7 @@ impl Finder {
             None => signature.ident.to_string(),
         };
         let outer = self.function.replace((name, bytes(whole)));
-        let values = values::of_return(&signature.output);
+        let values = values::of_function(&signature.output, block);
         let begin = bytes(block.brace_token.span.open()).end;
         if !values.is_empty() && !block.stmts.is_empty() {
             self.add(begin..begin, Kind::Body(values));
@@ -448,6 +448,20 @@ mod tests {
             "A::f: `-e > f`: `<`",
             "A::f: `-e > f`: `>=`",
             "A::f: `-e` without `-`",
+        ];
+        assert_eq!(mutations(text), expected);
+    }
+
+    #[test]
+    fn what_a_function_gives_anyway_is_no_mutant() {
+        let text = "fn f() -> bool { true } fn g() -> Result<(), E> { Ok(()) }
+            fn h() -> Result<u8, E> { Ok(1) } fn i() -> u8 { j(); 0 }";
+        let expected = [
+            "f: give `false` at once",
+            "h: give `Ok(0)` at once",
+            "i: give `0` at once",
+            "i: give `1` at once",
+            "i: delete `j();`",
         ];
         assert_eq!(mutations(text), expected);
     }

@@ -2,10 +2,26 @@
 //! wrong.
 
 use quote::ToTokens;
-use syn::{GenericArgument, PathArguments, ReturnType, Type};
+use syn::{Block, GenericArgument, PathArguments, ReturnType, Stmt, Type};
 
-/// Expressions for the body of a function that gives this; none if there is no simple one.
-pub fn of_return(output: &ReturnType) -> Vec<String> {
+/// Expressions for the body of a function; none if there is no simple one. What it gives anyway is no change.
+pub fn of_function(output: &ReturnType, block: &Block) -> Vec<String> {
+    let given = only_expression(block);
+    let mut values = of_return(output);
+    values.retain(|value| Some(value.replace(' ', "")) != given);
+    values
+}
+
+/// What a function gives if it does nothing else, written without spaces.
+fn only_expression(block: &Block) -> Option<String> {
+    match &block.stmts[..] {
+        [Stmt::Expr(given, None)] => Some(given.to_token_stream().to_string().replace(' ', "")),
+        _ => None,
+    }
+}
+
+/// Expressions for what a function gives.
+fn of_return(output: &ReturnType) -> Vec<String> {
     match output {
         ReturnType::Default => vec!["()".into()],
         ReturnType::Type(_, ty) => of_type(ty),

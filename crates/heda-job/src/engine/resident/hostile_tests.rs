@@ -4,6 +4,7 @@
 use super::tag;
 use crate::engine::testing::{FEATURES, SEED, dataset, local_providers_for, settings, spec, with};
 use crate::error::{JobError, ServeError};
+use crate::guard::{Refusal, Step};
 use crate::job::{self, JobSpec, Link, Outcome, Provider, Quiet};
 use crate::message::{Command, Message};
 use ed25519_dalek::SigningKey;
@@ -89,6 +90,8 @@ struct Happened {
     served: Vec<Result<(), ServeError>>,
     /// What each provider received.
     seen: Vec<Vec<Seen>>,
+    /// Whether each provider's guard answers the job no more, because its data user cheated.
+    ended: Vec<bool>,
 }
 
 /// A job in which the data user spoils what it sends to the second provider, or that provider what
@@ -136,10 +139,15 @@ fn run(spec: &JobSpec, parts: &[Dataset], user: Arc<Spoil>, provider: Arc<Spoil>
         let outcome = job::run(spec, links, &user, &mut Quiet, None);
         let ended = threads.into_iter().map(|thread| thread.join().unwrap());
         let (served, seen) = ended.unzip();
+        let ended = guards.iter().map(|provider| {
+            let begun = provider.guard.begin(spec.id, &Step::Scores);
+            matches!(begun, Err(Refusal::Cheated))
+        });
         Happened {
             outcome,
             served,
             seen,
+            ended: ended.collect(),
         }
     })
 }
@@ -218,6 +226,7 @@ fn no_provider_sees_a_reaction_to_what_it_sent() {
         });
         let expected = run(&spec, &parts, honest(), honest());
         assert!(expected.outcome.is_ok());
+        assert_eq!(expected.ended, [false; 2]);
         for (words, spoil) in spoils() {
             let found = run(&spec, &parts, honest(), spoil);
             assert_eq!(found.seen, expected.seen, "{words} with {method:?}");
@@ -328,6 +337,8 @@ fn a_data_user_that_repeats_a_request_is_refused() {
         let happened = run(spec, &parts, spoil, honest());
         let told = happened.outcome.unwrap_err().to_string();
         assert!(told.starts_with("provider provider-2: "), "{told}");
+        // Only a check that no honest data user fails ends the job for good, and only where it failed.
+        assert_eq!(happened.ended, [false, words == "it cheated"]);
         let refused = happened.served[1].as_ref().unwrap_err().to_string();
         assert!(refused.contains(words), "{refused}");
         // Nothing was answered after it.
