@@ -14,9 +14,9 @@ use heda_blocks::channel::ChannelError;
 use heda_blocks::stop::{Stop, StopCode};
 use heda_crypto::masking::MaskingError;
 use heda_crypto::random::NoRandomness;
-use heda_learn::optimise::OptimiseError;
+use heda_learn::optimise::TrainError;
 use heda_learn::private::PlanError;
-use heda_learn::resident::{EncodingError, WeightError};
+use heda_learn::resident::GridError;
 use heda_learn::score::RankingError;
 
 /// Why the data user's side of a job ended.
@@ -86,7 +86,7 @@ pub enum Defect {
     Ranking(RankingError),
     /// Coefficients that do not fit the columns that they were trained on.
     #[error(transparent)]
-    Coefficients(WeightError),
+    Coefficients(GridError),
     /// A step that is taken once was asked for again.
     #[error("{0} a second time")]
     Repeated(&'static str),
@@ -127,7 +127,7 @@ pub enum BadJob {
     Moments(#[from] MomentsError),
     /// Moments that do not belong to the columns of the schema.
     #[error(transparent)]
-    PrivateRows(#[from] heda_learn::private::RowsError),
+    PrivateRows(#[from] heda_learn::data::RowsError),
     /// The engine cannot do it.
     #[error(transparent)]
     Impossible(Impossible),
@@ -190,13 +190,13 @@ pub enum BadJob {
     Chooser(usize),
     /// Columns that do not fit the grid.
     #[error(transparent)]
-    Encoding(#[from] EncodingError),
+    Encoding(#[from] GridError),
     /// No noise keeps the promise of a private job.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The optimiser cannot go on.
     #[error(transparent)]
-    Optimiser(#[from] OptimiseError),
+    Optimiser(#[from] TrainError),
 }
 
 /// What a peer did wrong. Every case blames the peer or the network, not the caller.

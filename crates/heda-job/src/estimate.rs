@@ -7,9 +7,10 @@ use crate::proposal::Spending;
 use crate::release::{Offer, ReleaseError, overwrite};
 use crate::rows::on_grid;
 use heda_crypto::random::{NoRandomness, Randomness};
-use heda_learn::data::{Dataset, DatasetError, Feature};
+use heda_learn::data::{Dataset, Feature, RowsError};
 use heda_learn::metrics::Confusion;
-use heda_learn::oracle::{TrainConfig, TrainError, score, train, train_one_vs_rest};
+use heda_learn::optimise::TrainError;
+use heda_learn::oracle::{TrainConfig, score, train, train_one_vs_rest};
 use heda_learn::split::Split;
 
 /// Splits into training and test rows that an estimate is the mean of.
@@ -32,7 +33,7 @@ pub enum EstimateError {
     Release(#[from] ReleaseError),
     /// The rows with noise are no rows.
     #[error(transparent)]
-    Data(#[from] DatasetError),
+    Data(#[from] RowsError),
     /// The oracle cannot learn from these rows.
     #[error(transparent)]
     Training(#[from] TrainError),

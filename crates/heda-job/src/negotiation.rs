@@ -24,7 +24,7 @@ use heda_crypto::bits::{pack, packed_bytes, unpack};
 use heda_crypto::masking::MASK_BITS;
 use heda_learn::data::Dataset;
 use heda_learn::schema::{Schema, SchemaFingerprint};
-use heda_learn::score::{Method, Ranking, ScoreError, Scores};
+use heda_learn::score::{Method, Ranking, RankingError, Scores};
 use zeroize::Zeroizing;
 
 /// The masks of this protocol are drawn for this purpose, once a session.
@@ -100,7 +100,7 @@ pub enum NegotiationError {
     Ranking(String),
     /// The rows cannot be scored.
     #[error(transparent)]
-    Score(#[from] ScoreError),
+    Score(#[from] RankingError),
 }
 
 /// What the data user wants scored, and how.
@@ -157,7 +157,7 @@ impl Provider {
         }
         let shares = match self.scores(data) {
             // Rows of one class tell no feature from another. To refuse would tell everybody so.
-            Err(NegotiationError::Score(ScoreError::OneClass { .. })) => {
+            Err(NegotiationError::Score(RankingError::OneClass { .. })) => {
                 Zeroizing::new(vec![0; self.question.features])
             }
             scores => weighted_shares(&scores?, data.rows())?,

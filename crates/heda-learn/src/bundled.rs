@@ -4,6 +4,7 @@
 
 use crate::data::Dataset;
 use crate::schema::Schema;
+use crate::spelling::UnknownWord;
 use crate::table::{ReadError, ReadReport, TableReader};
 use flate2::read::GzDecoder;
 use std::fmt;
@@ -30,15 +31,6 @@ pub enum Coding {
     Paper,
     /// Ordinal levels in their meaningful order, categories one-hot: more accurate.
     Natural,
-}
-
-/// A name that is none of the bundled data sets, or none of the codings.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no {what} is called {name:?}; choose one of {choices}")]
-pub struct UnknownName {
-    what: &'static str,
-    name: String,
-    choices: &'static str,
 }
 
 macro_rules! schema_text {
@@ -131,11 +123,11 @@ impl fmt::Display for Bundle {
 }
 
 impl FromStr for Bundle {
-    type Err = UnknownName;
+    type Err = UnknownWord;
 
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
+    fn from_str(name: &str) -> Result<Self, UnknownWord> {
         let found = Self::ALL.into_iter().find(|bundle| bundle.name() == name);
-        found.ok_or_else(|| UnknownName {
+        found.ok_or_else(|| UnknownWord::Name {
             what: "bundled data set",
             name: name.to_owned(),
             choices: "bcwd, adult, crx, car",
@@ -153,13 +145,13 @@ impl fmt::Display for Coding {
 }
 
 impl FromStr for Coding {
-    type Err = UnknownName;
+    type Err = UnknownWord;
 
-    fn from_str(name: &str) -> Result<Self, UnknownName> {
+    fn from_str(name: &str) -> Result<Self, UnknownWord> {
         match name {
             "paper" => Ok(Self::Paper),
             "natural" => Ok(Self::Natural),
-            _ => Err(UnknownName {
+            _ => Err(UnknownWord::Name {
                 what: "coding",
                 name: name.to_owned(),
                 choices: "paper, natural",

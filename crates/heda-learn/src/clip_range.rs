@@ -4,6 +4,7 @@
 //! rows that it is asked about predicts from values that it has never been trained on, and evaluation
 //! on encrypted rows, which are cut off, would be about another model.
 
+use crate::model::ModelError;
 use crate::oracle::score;
 use serde::{Deserialize, Serialize};
 
@@ -12,20 +13,15 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "Vec<[f64; 2]>", into = "Vec<[f64; 2]>")]
 pub struct ClipRange(Vec<[f64; 2]>);
 
-/// A column whose ends are not in order, or not in [0, 1].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the reach of column {0} is not between 0 and 1, the lower end first")]
-pub struct BadClipRange(usize);
-
 impl ClipRange {
     /// One pair a column.
     ///
     /// # Errors
     /// If one is out of order.
-    pub fn new(ends: Vec<[f64; 2]>) -> Result<Self, BadClipRange> {
+    pub fn new(ends: Vec<[f64; 2]>) -> Result<Self, ModelError> {
         let sound = |[from, to]: &[f64; 2]| 0.0 <= *from && from <= to && *to <= 1.0;
         match ends.iter().position(|ends| !sound(ends)) {
-            Some(column) => Err(BadClipRange(column)),
+            Some(column) => Err(ModelError::ClipRangeEnds(column)),
             None => Ok(Self(ends)),
         }
     }
@@ -60,9 +56,9 @@ pub fn score_within(beta: &[f64], row: &[f64], reach: Option<&ClipRange>) -> f64
 }
 
 impl TryFrom<Vec<[f64; 2]>> for ClipRange {
-    type Error = BadClipRange;
+    type Error = ModelError;
 
-    fn try_from(ends: Vec<[f64; 2]>) -> Result<Self, BadClipRange> {
+    fn try_from(ends: Vec<[f64; 2]>) -> Result<Self, ModelError> {
         Self::new(ends)
     }
 }
@@ -94,7 +90,8 @@ mod tests {
             [f64::NAN, 1.0],
             [0.0, f64::NAN],
         ] {
-            assert_eq!(ClipRange::new(vec![[0.0, 1.0], bad]), Err(BadClipRange(1)));
+            let refused = ClipRange::new(vec![[0.0, 1.0], bad]);
+            assert!(matches!(refused, Err(ModelError::ClipRangeEnds(1))));
         }
     }
 }

@@ -42,10 +42,10 @@ impl fmt::Debug for Dataset {
     }
 }
 
-/// Why parts do not make a data set.
+/// Why encoded rows cannot be put together or trained on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum DatasetError {
+pub enum RowsError {
     /// Values, rows and columns do not multiply.
     #[error("{values} values do not fill {rows} rows of {width} columns")]
     Shape {
@@ -83,6 +83,36 @@ pub enum DatasetError {
         /// Row, from 0.
         row: usize,
     },
+    /// Rows of another schema.
+    #[error("rows of {found} columns for an encoding of {expected}; use the job's schema")]
+    Width {
+        /// Columns of the encoding, or of the rows before.
+        expected: usize,
+        /// Columns of the rows.
+        found: usize,
+    },
+    /// Not one pair of moments for each column that has none in the schema.
+    #[error("{found} means and deviations for {expected} numbers without `typical`, within [0, 1]")]
+    Moments {
+        /// Columns.
+        expected: usize,
+        /// What there is.
+        found: usize,
+    },
+    /// Not every row has a person.
+    #[error("{named} rows name a person, and there are {rows}")]
+    Persons {
+        /// Rows.
+        rows: usize,
+        /// Names.
+        named: usize,
+    },
+    /// A row that would count for more than was paid for.
+    #[error("row {row} is longer than the noise allows for; cut it first")]
+    TooLong {
+        /// Which row, from 0.
+        row: usize,
+    },
 }
 
 impl Dataset {
@@ -93,24 +123,24 @@ impl Dataset {
         values: Vec<f64>,
         labels: Vec<u32>,
         classes: Vec<String>,
-    ) -> Result<Self, DatasetError> {
+    ) -> Result<Self, RowsError> {
         let mut width = 0;
         for feature in &features {
             if feature.columns.start != width || feature.columns.is_empty() {
-                return Err(DatasetError::Columns(feature.name.clone()));
+                return Err(RowsError::Columns(feature.name.clone()));
             }
             width = feature.columns.end;
         }
         let rows = labels.len();
         if values.len() != rows * width {
-            return Err(DatasetError::Shape {
+            return Err(RowsError::Shape {
                 values: values.len(),
                 rows,
                 width,
             });
         }
         if let Some(at) = values.iter().position(|v| !(0.0..=1.0).contains(v)) {
-            return Err(DatasetError::Value {
+            return Err(RowsError::Value {
                 row: at / width,
                 column: at % width,
             });
@@ -226,7 +256,7 @@ impl Dataset {
     }
 }
 
-fn check_labels(labels: &[u32], classes: usize) -> Result<(), DatasetError> {
+fn check_labels(labels: &[u32], classes: usize) -> Result<(), RowsError> {
     let numeric = classes == 0;
     let beyond = |&label: &u32| match numeric {
         true => label > target::STEPS,
@@ -234,8 +264,8 @@ fn check_labels(labels: &[u32], classes: usize) -> Result<(), DatasetError> {
     };
     match labels.iter().position(beyond) {
         None => Ok(()),
-        Some(row) if numeric => Err(DatasetError::Target { row }),
-        Some(row) => Err(DatasetError::Label {
+        Some(row) if numeric => Err(RowsError::Target { row }),
+        Some(row) => Err(RowsError::Label {
             row,
             label: labels[row],
             classes,
@@ -295,31 +325,28 @@ mod tests {
         let shape = Dataset::new(one(), vec![0.0; 3], vec![0, 1], classes());
         assert!(matches!(
             shape,
-            Err(DatasetError::Shape {
+            Err(RowsError::Shape {
                 values: 3,
                 rows: 2,
                 width: 1
             })
         ));
         let value = Dataset::new(one(), vec![0.0, f64::NAN], vec![0, 1], classes());
-        assert!(matches!(
-            value,
-            Err(DatasetError::Value { row: 1, column: 0 })
-        ));
+        assert!(matches!(value, Err(RowsError::Value { row: 1, column: 0 })));
         let label = Dataset::new(one(), vec![0.0], vec![2], classes());
         assert!(matches!(
             label,
-            Err(DatasetError::Label {
+            Err(RowsError::Label {
                 row: 0,
                 label: 2,
                 classes: 2
             })
         ));
         let far = Dataset::new(one(), vec![0.0], vec![target::STEPS + 1], Vec::new());
-        assert!(matches!(far, Err(DatasetError::Target { row: 0 })));
+        assert!(matches!(far, Err(RowsError::Target { row: 0 })));
         let number = Dataset::new(one(), vec![0.0], vec![target::STEPS], Vec::new());
         assert!(number.unwrap().is_numeric());
         let gap = Dataset::new(vec![feature("a", 1..2)], vec![0.0], vec![0], classes());
-        assert!(matches!(gap, Err(DatasetError::Columns(_))));
+        assert!(matches!(gap, Err(RowsError::Columns(_))));
     }
 }

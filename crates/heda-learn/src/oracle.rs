@@ -3,7 +3,7 @@
 use crate::data::Dataset;
 use crate::gradient::{Batch, Gradient, GradientSource};
 use crate::loss::{Loss, LossKind};
-use crate::optimise::{Basis, OptimiseError, Optimiser, RunError, Settings, Stop};
+use crate::optimise::{Basis, Optimiser, RunError, Settings, Stop, TrainError};
 use crate::scaling::Scaling;
 use crate::target::TargetScale;
 use rayon::prelude::*;
@@ -161,32 +161,6 @@ pub struct Fit {
     pub gradient_norm: Option<f64>,
 }
 
-/// Why a training in the clear cannot be done.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TrainError {
-    /// There are no rows.
-    #[error("there are no rows to train on")]
-    NoRows,
-    /// All rows are of one class.
-    #[error("all rows have the same answer to \"is it {0}?\": a classifier needs both")]
-    OneClass(String),
-    /// All rows have the same number as their label.
-    #[error("all rows have the same label: there is nothing to learn from it")]
-    OneNumber,
-    /// The class does not exist.
-    #[error("class {class} of {classes} classes")]
-    Class {
-        /// The class asked for.
-        class: u32,
-        /// How many there are.
-        classes: usize,
-    },
-    /// The optimiser refused.
-    #[error(transparent)]
-    Optimise(#[from] OptimiseError),
-}
-
 /// Trains class `positive` against the rest; with numeric labels it is of no importance, and the
 /// model gives the place of a label between its bounds.
 pub fn train(data: &Dataset, positive: u32, config: &TrainConfig) -> Result<Fit, TrainError> {
@@ -254,7 +228,7 @@ fn train_with(
             stop: stop.unwrap_or(Stop::Iterations),
             gradient_norm: optimiser.gradient_norm(),
         }),
-        Err(RunError::Optimise(error)) => Err(error.into()),
+        Err(RunError::Optimise(error)) => Err(error),
         Err(RunError::Source(never)) => match never {},
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::data::Feature;
 use crate::score::Ranking;
+use crate::spelling::UnknownWord;
 use std::fmt;
 use std::str::FromStr;
 
@@ -312,13 +313,8 @@ fn cheapest<E: From<PartitionError>>(
     Ok((features, reason))
 }
 
-/// A word that is neither a number nor `auto`.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the number of encrypted features is a whole number or `auto`, not {0:?}")]
-pub struct NotAnIota(String);
-
 impl FromStr for Iota {
-    type Err = NotAnIota;
+    type Err = UnknownWord;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         match word {
@@ -326,7 +322,7 @@ impl FromStr for Iota {
             _ => word
                 .parse()
                 .map(Self::Exactly)
-                .map_err(|_| NotAnIota(word.into())),
+                .map_err(|_| UnknownWord::ProtectedFeatures(word.into())),
         }
     }
 }

@@ -1,4 +1,34 @@
-//! Names that were meant: what is there, the nearest to a misspelt name first.
+//! Words that name something: why one names nothing, and which name was meant.
+
+/// Why a word from an option or a file names nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum UnknownWord {
+    /// Not among the names of its kind.
+    #[error("no {what} is called {name:?}; choose one of {choices}")]
+    Name {
+        /// What is named.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// What there is.
+        choices: &'static str,
+    },
+    /// Not a method that scores features.
+    #[error(
+        "no scoring method is called {0:?}; there are kw, chi2, pearson, spearman, forest, mrmr"
+    )]
+    ScoringMethod(String),
+    /// Not one character that separates or quotes cells.
+    #[error("{0:?} is not one plain character; write for example `;`, or the word `tab`")]
+    Mark(String),
+    /// Not an encoding of text.
+    #[error("{0:?} is no encoding that is known here; write `utf-8` or `latin-1`")]
+    Encoding(String),
+    /// Neither a number of features nor `auto`.
+    #[error("the number of encrypted features is a whole number or `auto`, not {0:?}")]
+    ProtectedFeatures(String),
+}
 
 /// How many names are listed.
 const LISTED: usize = 8;

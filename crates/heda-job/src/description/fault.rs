@@ -4,7 +4,7 @@
 use super::limits::{BadShare, NoName};
 use crate::class_weights::BadWeight;
 use heda_dp::gdp::DeltaError;
-use heda_learn::optimise::SettingsError;
+use heda_learn::optimise::TrainError;
 use heda_learn::private::PlanError;
 
 /// Why a job cannot be proposed.
@@ -36,7 +36,7 @@ pub enum JobFault {
     Weights(#[from] BadWeight),
     /// Numbers of the optimiser that make no sense.
     #[error(transparent)]
-    Settings(#[from] SettingsError),
+    Settings(#[from] TrainError),
     /// A share of rows that cannot be held out.
     #[error(transparent)]
     HeldOut(#[from] BadShare),

@@ -34,7 +34,7 @@ use zeroize::Zeroizing;
 pub(super) fn private_encoding(
     schema: &Schema,
     centres: Option<&[Centre]>,
-) -> Result<PrivateEncoding, heda_learn::private::RowsError> {
+) -> Result<PrivateEncoding, heda_learn::data::RowsError> {
     match centres {
         Some(centres) => PrivateEncoding::with_moments(schema, centres),
         None => Ok(PrivateEncoding::new(schema)),

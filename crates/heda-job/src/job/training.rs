@@ -15,7 +15,7 @@ use crate::regression_metrics::ErrorSum;
 use crate::rounds::{Evaluation, HeldOut};
 use heda_learn::data::Feature;
 use heda_learn::gradient::Batch;
-use heda_learn::optimise::{Ask, Basis, OptimiseError, Optimiser, PenaltyPath, Stop};
+use heda_learn::optimise::{Ask, Basis, Optimiser, PenaltyPath, Stop, TrainError};
 use heda_learn::private::evaluation::combine;
 use heda_learn::resident::Measure;
 use std::ops::Range;
@@ -249,7 +249,7 @@ impl JobRunner<'_> {
 
     /// A gradient that cannot be used ends the training. With an engine that asks for all gradients
     /// the providers must not see that, for they may have made it: the job fails when it is over.
-    fn fail_later(&mut self, error: OptimiseError) -> Result<(), JobError> {
+    fn fail_later(&mut self, error: TrainError) -> Result<(), JobError> {
         let error = BadJob::from(error);
         if !self.spec.job.engine().implementation()?.asks_for_all() {
             return Err(error.into());

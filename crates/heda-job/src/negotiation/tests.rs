@@ -337,7 +337,7 @@ fn refuses_rows_that_cannot_take_part() {
     let refused = provider.choose(&one_class);
     assert!(matches!(
         refused,
-        Err(NegotiationError::Score(ScoreError::OneClass { .. }))
+        Err(NegotiationError::Score(RankingError::OneClass { .. }))
     ));
     let many = vec![
         Member {

@@ -87,6 +87,9 @@ pub enum ModelError {
          was changed by hand"
     )]
     Units(String),
+    /// A column whose ends are not in order, or not in [0, 1].
+    #[error("the reach of column {0} is not between 0 and 1, the lower end first")]
+    ClipRangeEnds(usize),
 }
 
 #[derive(Serialize, Deserialize)]

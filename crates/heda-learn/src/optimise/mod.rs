@@ -14,6 +14,7 @@
 
 mod averaged;
 mod descent;
+mod error;
 mod lbfgs;
 mod nesterov;
 mod path;
@@ -24,10 +25,9 @@ mod stop;
 mod tests;
 mod vectors;
 
-pub use path::{MOST_PENALTIES, NoPath, PenaltyPath};
-pub use settings::{
-    BadIterations, Iterations, Method, Settings, SettingsError, safe_rate, usual_iterations,
-};
+pub use error::TrainError;
+pub use path::{MOST_PENALTIES, PenaltyPath};
+pub use settings::{Iterations, Method, Settings, safe_rate, usual_iterations};
 pub use stop::Stop;
 
 use crate::gradient::{Batch, Gradient, GradientSource};
@@ -69,15 +69,15 @@ impl Basis {
         }
     }
 
-    fn check(&self, dimension: usize) -> Result<(), OptimiseError> {
+    fn check(&self, dimension: usize) -> Result<(), TrainError> {
         if self.scaling.width() + 1 != dimension || !self.scaling.is_sound() {
-            return Err(OptimiseError::State(
+            return Err(TrainError::State(
                 "means or deviations are not those of the columns",
             ));
         }
         match self.noise.is_finite() && self.noise >= 0.0 {
             true => Ok(()),
-            false => Err(OptimiseError::State("the noise is no positive number")),
+            false => Err(TrainError::State("the noise is no positive number")),
         }
     }
 }
@@ -91,46 +91,6 @@ pub struct Ask<'a> {
     pub batch: Batch,
 }
 
-/// Why an answer or a stored state was not taken.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum OptimiseError {
-    /// Settings that make no sense.
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-    /// No coefficients, or too many.
-    #[error("{0} coefficients: between 1 and 1048576 can be trained")]
-    Size(usize),
-    /// The gradient has another length.
-    #[error("a gradient of {found} numbers for {expected} coefficients")]
-    Dimension {
-        /// Number of coefficients.
-        expected: usize,
-        /// Length of the gradient.
-        found: usize,
-    },
-    /// The batch was empty.
-    #[error("batch {index} of {count} holds no rows: use fewer batches")]
-    NoRows {
-        /// Which batch.
-        index: usize,
-        /// Of how many.
-        count: usize,
-    },
-    /// The gradient holds a NaN or an infinity.
-    #[error("coefficient {0} of the gradient is not a finite number")]
-    NotFinite(usize),
-    /// The steps were too long.
-    #[error("the coefficients left the range of numbers: lower the learning rate")]
-    Diverged,
-    /// An answer after the last question.
-    #[error("the training has ended and takes no further gradient")]
-    Ended,
-    /// A stored state does not belong together.
-    #[error("the stored state of the optimiser is damaged: {0}")]
-    State(&'static str),
-}
-
 /// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -140,7 +100,7 @@ pub enum RunError<E: std::error::Error + 'static> {
     Source(E),
     /// Their gradient could not be used.
     #[error(transparent)]
-    Optimise(#[from] OptimiseError),
+    Optimise(#[from] TrainError),
 }
 
 /// The gradients of one pass over all batches, added up.
@@ -186,7 +146,7 @@ pub struct Optimiser {
 impl Optimiser {
     /// Begins at zero with `dimension` coefficients, the bias among them, on rows as they are and
     /// with exact gradients.
-    pub fn new(settings: Settings, dimension: usize) -> Result<Self, OptimiseError> {
+    pub fn new(settings: Settings, dimension: usize) -> Result<Self, TrainError> {
         Self::on(
             Basis::plain(dimension.saturating_sub(1)),
             settings,
@@ -195,10 +155,10 @@ impl Optimiser {
     }
 
     /// Begins at zero with `dimension` coefficients, the bias among them.
-    pub fn on(basis: Basis, settings: Settings, dimension: usize) -> Result<Self, OptimiseError> {
+    pub fn on(basis: Basis, settings: Settings, dimension: usize) -> Result<Self, TrainError> {
         settings.validate()?;
         if !(1..=MOST_COEFFICIENTS).contains(&dimension) {
-            return Err(OptimiseError::Size(dimension));
+            return Err(TrainError::Size(dimension));
         }
         basis.check(dimension)?;
         let state = State::new(&settings.method, dimension, basis.noise);
@@ -218,7 +178,7 @@ impl Optimiser {
 
     /// The same training with other settings, as a rule another penalty: it begins where this one
     /// stands, with what was learned of the curvature. Gradients are over so many rows.
-    pub fn with_settings(&self, settings: Settings, rows: usize) -> Result<Self, OptimiseError> {
+    pub fn with_settings(&self, settings: Settings, rows: usize) -> Result<Self, TrainError> {
         let more = settings.l2(rows as f64) - self.settings.l2(rows as f64);
         let fresh = Self::on(self.basis.clone(), settings, self.dimension())?;
         let Some(state) = self.state.with_penalty(more) else {
@@ -236,7 +196,7 @@ impl Optimiser {
     }
 
     /// Takes the summed gradient that was asked for.
-    pub fn tell(&mut self, gradient: &Gradient) -> Result<(), OptimiseError> {
+    pub fn tell(&mut self, gradient: &Gradient) -> Result<(), TrainError> {
         self.check(gradient)?;
         self.pass.add(gradient);
         self.iterations += 1;
@@ -252,7 +212,7 @@ impl Optimiser {
 
     /// Goes on without the gradient that was asked for. It is lost and counts as one that is zero,
     /// but not as a sign that the training has converged.
-    pub fn skip(&mut self) -> Result<(), OptimiseError> {
+    pub fn skip(&mut self) -> Result<(), TrainError> {
         let nothing = Gradient {
             sum: vec![0.0; self.dimension()],
             rows: 1,
@@ -366,20 +326,20 @@ impl Optimiser {
         Batch::new(self.iterations as usize % count, count)
     }
 
-    fn check(&self, gradient: &Gradient) -> Result<(), OptimiseError> {
+    fn check(&self, gradient: &Gradient) -> Result<(), TrainError> {
         if self.stopped.is_some() {
-            return Err(OptimiseError::Ended);
+            return Err(TrainError::Ended);
         }
         let (expected, found) = (self.dimension(), gradient.sum.len());
         if found != expected {
-            return Err(OptimiseError::Dimension { expected, found });
+            return Err(TrainError::Dimension { expected, found });
         }
         if gradient.rows == 0 {
             let (index, count) = (self.batch().index(), self.batch().count());
-            return Err(OptimiseError::NoRows { index, count });
+            return Err(TrainError::EmptyBatch { index, count });
         }
         match gradient.sum.iter().position(|g| !g.is_finite()) {
-            Some(at) => Err(OptimiseError::NotFinite(at)),
+            Some(at) => Err(TrainError::NotFinite(at)),
             None => Ok(()),
         }
     }
@@ -396,12 +356,12 @@ impl Optimiser {
         }
     }
 
-    fn advance(&mut self, gradient: &Gradient) -> Result<(), OptimiseError> {
+    fn advance(&mut self, gradient: &Gradient) -> Result<(), TrainError> {
         let batches = self.settings.method.batches();
         let objective = self.objective(&gradient.sum, gradient.rows, batches);
         self.stopped = self.state.steps_mut().step(&objective, gradient.rows);
         if !all_finite(self.state.steps().point()) {
-            return Err(OptimiseError::Diverged);
+            return Err(TrainError::Diverged);
         }
         let at_floor = self.state.steps().is_at_floor();
         if at_floor && self.settled.is_none() {
@@ -444,23 +404,23 @@ struct Stored {
 }
 
 impl TryFrom<Stored> for Optimiser {
-    type Error = OptimiseError;
+    type Error = TrainError;
 
-    fn try_from(stored: Stored) -> Result<Self, OptimiseError> {
+    fn try_from(stored: Stored) -> Result<Self, TrainError> {
         let dimension = stored.pass.sum.len();
         let fresh = Self::on(stored.basis.clone(), stored.settings.clone(), dimension)?;
         let same_method =
             std::mem::discriminant(&fresh.state) == std::mem::discriminant(&stored.state);
         if !same_method {
-            return Err(OptimiseError::State("it is of another method"));
+            return Err(TrainError::State("it is of another method"));
         }
         let state = stored.state;
         state
             .steps()
             .check(fresh.dimension())
-            .map_err(OptimiseError::State)?;
+            .map_err(TrainError::State)?;
         if !all_finite(&stored.pass.sum) || stored.norm.is_some_and(|n| !n.is_finite()) {
-            return Err(OptimiseError::State("a number is not finite"));
+            return Err(TrainError::State("a number is not finite"));
         }
         let mut optimiser = Self {
             iterations: stored.iterations,

@@ -6,7 +6,7 @@
 //! ended far from where they should. What was learned of the curvature is kept, because a penalty
 //! changes it by a known number.
 
-use super::Settings;
+use super::{Settings, TrainError};
 use serde::{Deserialize, Serialize};
 
 /// From strong to weak, around scikit-learn's default.
@@ -23,15 +23,10 @@ pub struct PenaltyPath {
     values: Vec<f64>,
 }
 
-/// Penalties that are no path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a path has 2 to 16 penalties C, all above 0, from the smallest to the largest")]
-pub struct NoPath;
-
 impl TryFrom<Vec<f64>> for PenaltyPath {
-    type Error = NoPath;
+    type Error = TrainError;
 
-    fn try_from(values: Vec<f64>) -> Result<Self, NoPath> {
+    fn try_from(values: Vec<f64>) -> Result<Self, TrainError> {
         Self::new(values)
     }
 }
@@ -54,11 +49,11 @@ impl PenaltyPath {
     ///
     /// # Errors
     /// If they are too few or too many, not in order, or no penalties.
-    pub fn new(values: Vec<f64>) -> Result<Self, NoPath> {
+    pub fn new(values: Vec<f64>) -> Result<Self, TrainError> {
         let sound = (2..=MOST_PENALTIES).contains(&values.len())
             && values.iter().all(|c| c.is_finite() && *c > 0.0)
             && values.windows(2).all(|pair| pair[0] < pair[1]);
-        sound.then_some(Self { values }).ok_or(NoPath)
+        sound.then_some(Self { values }).ok_or(TrainError::Path)
     }
 
     /// The penalties as C, from strong to weak.
@@ -135,7 +130,7 @@ mod tests {
             vec![1.0, f64::INFINITY],
             (1..=17).map(f64::from).collect(),
         ] {
-            assert_eq!(PenaltyPath::new(bad), Err(NoPath));
+            assert_eq!(PenaltyPath::new(bad), Err(TrainError::Path));
         }
         let settings = Settings {
             max_iterations: 15,

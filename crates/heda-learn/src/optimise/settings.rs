@@ -1,5 +1,6 @@
 //! What a user chooses about the optimisation.
 
+use super::TrainError;
 use crate::loss::LossKind;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -9,7 +10,7 @@ pub(super) const MOST_MEMORY: usize = 100;
 /// Most batches in a pass.
 const MOST_BATCHES: usize = 1 << 16;
 /// Most gradients of one training.
-const MOST_ITERATIONS: u32 = 1_000_000;
+pub(super) const MOST_ITERATIONS: u32 = 1_000_000;
 
 /// How to step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,55 +105,18 @@ pub struct Settings {
     pub max_iterations: u32,
 }
 
-/// Settings that make no sense.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SettingsError {
-    /// A learning rate that is no positive number.
-    #[error("learning rate {0}: choose a number above 0")]
-    Rate(f64),
-    /// A penalty that is none.
-    #[error("c = {0}: choose a number above 0; a large one means a small penalty")]
-    C(f64),
-    /// A number that must not be negative.
-    #[error("{name} = {value}: choose a number from 0 upwards")]
-    Negative {
-        /// Which setting.
-        name: &'static str,
-        /// What it says.
-        value: f64,
-    },
-    /// No batches, or too many.
-    #[error("{0} batches: choose between 1 and 65536")]
-    Batches(usize),
-    /// No memory, or too much.
-    #[error("a memory of {0} pairs: choose between 1 and 100")]
-    Memory(usize),
-    /// A momentum that would never end, or none at all.
-    #[error("momentum {0}: choose a number from 0 to below 1")]
-    Momentum(f64),
-    /// No iterations, or too many.
-    #[error(transparent)]
-    Iterations(#[from] BadIterations),
-}
-
 /// How many gradients a training may ask for: 1 to 1000000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct Iterations(u32);
 
-/// A number of iterations that nobody trains.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0} iterations: choose between 1 and {MOST_ITERATIONS}")]
-pub struct BadIterations(String);
-
 impl TryFrom<u32> for Iterations {
-    type Error = BadIterations;
+    type Error = TrainError;
 
-    fn try_from(iterations: u32) -> Result<Self, BadIterations> {
+    fn try_from(iterations: u32) -> Result<Self, TrainError> {
         match (1..=MOST_ITERATIONS).contains(&iterations) {
             true => Ok(Self(iterations)),
-            false => Err(BadIterations(iterations.to_string())),
+            false => Err(TrainError::Iterations(iterations.to_string())),
         }
     }
 }
@@ -164,10 +128,12 @@ impl From<Iterations> for u32 {
 }
 
 impl FromStr for Iterations {
-    type Err = BadIterations;
+    type Err = TrainError;
 
-    fn from_str(text: &str) -> Result<Self, BadIterations> {
-        let number: u32 = text.parse().map_err(|_| BadIterations(text.to_owned()))?;
+    fn from_str(text: &str) -> Result<Self, TrainError> {
+        let number: u32 = text
+            .parse()
+            .map_err(|_| TrainError::Iterations(text.to_owned()))?;
         Self::try_from(number)
     }
 }
@@ -197,11 +163,11 @@ impl Settings {
     }
 
     /// Checks every number.
-    pub fn validate(&self) -> Result<(), SettingsError> {
+    pub fn validate(&self) -> Result<(), TrainError> {
         if let Some(c) = self.c
             && !(c.is_finite() && c > 0.0)
         {
-            return Err(SettingsError::C(c));
+            return Err(TrainError::C(c));
         }
         let mut not_negative = vec![("tolerance", self.tolerance)];
         match self.method {
@@ -224,32 +190,32 @@ impl Settings {
                 check_rate(rate)?;
                 check_rate(radius)?;
                 if !(0.0..1.0).contains(&momentum) {
-                    return Err(SettingsError::Momentum(momentum));
+                    return Err(TrainError::Momentum(momentum));
                 }
             }
             Method::Lbfgs { memory } if !(1..=MOST_MEMORY).contains(&memory) => {
-                return Err(SettingsError::Memory(memory));
+                return Err(TrainError::Memory(memory));
             }
             Method::Lbfgs { .. } => {}
         }
         for (name, value) in not_negative {
             if !(value.is_finite() && value >= 0.0) {
-                return Err(SettingsError::Negative { name, value });
+                return Err(TrainError::Negative { name, value });
             }
         }
         let batches = self.method.batches();
         if !(1..=MOST_BATCHES).contains(&batches) {
-            return Err(SettingsError::Batches(batches));
+            return Err(TrainError::Batches(batches));
         }
         Iterations::try_from(self.max_iterations)?;
         Ok(())
     }
 }
 
-fn check_rate(rate: f64) -> Result<(), SettingsError> {
+fn check_rate(rate: f64) -> Result<(), TrainError> {
     match rate.is_finite() && rate > 0.0 {
         true => Ok(()),
-        false => Err(SettingsError::Rate(rate)),
+        false => Err(TrainError::Rate(rate)),
     }
 }
 

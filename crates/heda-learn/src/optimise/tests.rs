@@ -361,18 +361,18 @@ fn refuses_useless_answers() {
     let refused = |o: &mut Optimiser, g| o.tell(&g).unwrap_err();
     assert_eq!(
         refused(&mut optimiser, gradient(vec![0.0], 1)),
-        OptimiseError::Dimension {
+        TrainError::Dimension {
             expected: 2,
             found: 1
         }
     );
     assert_eq!(
         refused(&mut optimiser, gradient(vec![0.0; 2], 0)),
-        OptimiseError::NoRows { index: 0, count: 1 }
+        TrainError::EmptyBatch { index: 0, count: 1 }
     );
     assert_eq!(
         refused(&mut optimiser, gradient(vec![0.0, f64::NAN], 1)),
-        OptimiseError::NotFinite(1)
+        TrainError::NotFinite(1)
     );
     assert_eq!(
         optimiser.iterations(),
@@ -383,7 +383,7 @@ fn refuses_useless_answers() {
     assert_eq!(optimiser.stopped(), Some(Stop::Converged));
     assert_eq!(
         refused(&mut optimiser, gradient(vec![0.0; 2], 1)),
-        OptimiseError::Ended
+        TrainError::Ended
     );
     let method = Method::Nesterov {
         rate: 1e308,
@@ -392,7 +392,7 @@ fn refuses_useless_answers() {
     let mut far = Optimiser::new(settings(method), 2).unwrap();
     assert_eq!(
         refused(&mut far, gradient(vec![1e300; 2], 1)),
-        OptimiseError::Diverged
+        TrainError::Diverged
     );
 }
 
@@ -443,7 +443,7 @@ fn refuses_useless_settings() {
         let message = refused(settings).to_string();
         assert!(message.contains(word), "{message}");
     }
-    assert_eq!(Optimiser::new(base(), 0), Err(OptimiseError::Size(0)));
+    assert_eq!(Optimiser::new(base(), 0), Err(TrainError::Size(0)));
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use super::moments::{are_sound, unstated};
 use super::{ONE, PAYLOAD_LENGTH, SCORE_LENGTH};
 use crate::clip_range::ClipRange;
-use crate::data::Dataset;
+use crate::data::{Dataset, RowsError};
 use crate::scaling::Centre;
 use crate::schema::{Column, Kind, LevelCoding, Schema};
 use std::collections::HashMap;
@@ -200,42 +200,6 @@ fn cut(row: &[i32], length: i32) -> Vec<i32> {
 
 fn length_squared(row: &[i32]) -> i64 {
     row.iter().map(|&v| i64::from(v) * i64::from(v)).sum()
-}
-
-/// Why rows cannot be trained on.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RowsError {
-    /// Rows of another schema.
-    #[error("rows of {found} columns for an encoding of {expected}; use the job's schema")]
-    Width {
-        /// Columns of the encoding, or of the rows before.
-        expected: usize,
-        /// Columns of the rows.
-        found: usize,
-    },
-    /// Not one pair of moments for each column that has none in the schema.
-    #[error("{found} means and deviations for {expected} numbers without `typical`, within [0, 1]")]
-    Moments {
-        /// Columns.
-        expected: usize,
-        /// What there is.
-        found: usize,
-    },
-    /// Not every row has a person.
-    #[error("{named} rows name a person, and there are {rows}")]
-    Persons {
-        /// Rows.
-        rows: usize,
-        /// Names.
-        named: usize,
-    },
-    /// A row that would count for more than was paid for.
-    #[error("row {row} is longer than the noise allows for; cut it first")]
-    TooLong {
-        /// Which row, from 0.
-        row: usize,
-    },
 }
 
 /// Rows in both forms, with their labels. No row is longer than the noise allows for.

@@ -31,7 +31,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use encoding::{PrivateEncoding, PrivateRows, RowsError};
+pub use encoding::{PrivateEncoding, PrivateRows};
 pub use moments::{
     bought_centres, bought_persons, count_persons, moment_sums, moments_sensitivity_squared,
     unstated,

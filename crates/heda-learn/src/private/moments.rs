@@ -13,8 +13,7 @@
 //! outweighs what is to be expected of columns, and what a deviation may be off by is added to it:
 //! too wide a scale costs little, too narrow a one cuts rows off.
 
-use super::RowsError;
-use crate::data::Dataset;
+use crate::data::{Dataset, RowsError};
 use crate::scaling::Centre;
 use crate::schema::Schema;
 use std::collections::{HashMap, HashSet};

@@ -2,6 +2,7 @@
 
 use super::tests::{SMALL, delta, epsilon};
 use super::*;
+use crate::data::RowsError;
 use crate::optimise::Method;
 use crate::scaling::Centre;
 use crate::schema::Schema;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::bundled::{Bundle, Coding};
-use crate::data::Dataset;
+use crate::data::{Dataset, RowsError};
 use crate::gradient::{Batch, GradientSource};
 use crate::loss::LossKind;
 use crate::optimise::Optimiser;

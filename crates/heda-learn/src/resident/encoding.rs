@@ -6,6 +6,7 @@
 //! multiplied by in the sums. Usually that is 1 and the values again; with other units, weights or
 //! centres it is another vector of whole numbers, and then the sums are of that vector.
 
+use super::GridError;
 use crate::data::Feature;
 use crate::scaling::{Centre, Scaling};
 use std::ops::Range;
@@ -59,36 +60,12 @@ pub struct Encoding {
     payload: Vec<PayloadColumn>,
 }
 
-/// Spans that do not make an encoding.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EncodingError {
-    /// Bounds reversed, equal, or far beyond any grid.
-    #[error(
-        "columns {columns:?}: the lower bound {low} must be below the upper bound {high}, and both within ±2^20"
-    )]
-    Bounds {
-        /// Which columns.
-        columns: Range<usize>,
-        /// Lower bound.
-        low: i32,
-        /// Upper bound.
-        high: i32,
-    },
-    /// Too many columns.
-    #[error("{0} columns are too many")]
-    Columns(usize),
-    /// A payload without columns, or with columns of no size.
-    #[error("the payload must have columns, each with a largest value from 1 to 2^20")]
-    Payload,
-}
-
 impl Encoding {
     /// Blocks of the given widths and spans, one after the other; the payload is 1 and the values.
     pub fn new(
         value_bits: u32,
         blocks: impl IntoIterator<Item = (usize, Span)>,
-    ) -> Result<Self, EncodingError> {
+    ) -> Result<Self, GridError> {
         let unit = 2f64.powi(-(value_bits as i32));
         let one = PayloadColumn {
             largest: 1,
@@ -104,14 +81,14 @@ impl Encoding {
         for (columns, span) in blocks {
             let end = made.width.saturating_add(columns);
             if end > MOST_COLUMNS {
-                return Err(EncodingError::Columns(end));
+                return Err(GridError::Columns(end));
             }
             let columns = made.width..end;
             let column = match span {
                 Span::Between { low, high } => {
                     let fits = low < high && low >= -LARGEST_VALUE && high <= LARGEST_VALUE;
                     if !fits {
-                        return Err(EncodingError::Bounds { columns, low, high });
+                        return Err(GridError::Bounds { columns, low, high });
                     }
                     let largest = low.unsigned_abs().max(high.unsigned_abs());
                     PayloadColumn { largest, unit }
@@ -126,7 +103,7 @@ impl Encoding {
     }
 
     /// Features as a schema encodes them: [0, 1], and one-hot blocks.
-    pub fn of_features(features: &[Feature], value_bits: u32) -> Result<Self, EncodingError> {
+    pub fn of_features(features: &[Feature], value_bits: u32) -> Result<Self, GridError> {
         let high = 1 << value_bits;
         let blocks = features.iter().map(|feature| match feature.columns.len() {
             1 => (1, Span::Between { low: 0, high }),
@@ -165,13 +142,13 @@ impl Encoding {
     }
 
     /// Another payload, of as many columns as it has.
-    pub fn with_payload(self, payload: Vec<PayloadColumn>) -> Result<Self, EncodingError> {
+    pub fn with_payload(self, payload: Vec<PayloadColumn>) -> Result<Self, GridError> {
         let sound = |column: &PayloadColumn| {
             (1..=LARGEST_VALUE as u32).contains(&column.largest) && column.unit.is_finite()
         };
         match !payload.is_empty() && payload.iter().all(sound) {
             true => Ok(Self { payload, ..self }),
-            false => Err(EncodingError::Payload),
+            false => Err(GridError::Payload),
         }
     }
 

@@ -18,15 +18,17 @@
 //! begins; nothing depends on the data.
 
 mod encoding;
+mod error;
 mod resolution;
 mod rows;
 mod source;
 mod table;
 mod weights;
 
-pub use encoding::{ColumnKind, Encoding, EncodingError, PayloadColumn, Span};
-pub use resolution::{Resolution, ResolutionError};
-pub use rows::{GridRows, RowsError, plain_payload};
-pub use source::{Coins, Position, ResidentError, ResidentSource, RowCoins};
+pub use encoding::{ColumnKind, Encoding, PayloadColumn, Span};
+pub use error::GridError;
+pub use resolution::Resolution;
+pub use rows::{GridRows, plain_payload};
+pub use source::{Coins, Position, ResidentSource, RowCoins};
 pub use table::{CodeTable, Measure};
-pub use weights::{WeightError, Weights};
+pub use weights::Weights;

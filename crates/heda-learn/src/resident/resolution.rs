@@ -1,5 +1,6 @@
 //! The public numbers of a job: how finely everything is cut.
 
+use super::GridError;
 use crate::target;
 use serde::{Deserialize, Serialize};
 
@@ -62,22 +63,10 @@ struct Unchecked {
     by_rows: Option<ByRows>,
 }
 
-/// A number outside what the engine is built for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{what} is {got}; choose {allowed}")]
-pub struct ResolutionError {
-    /// Which number.
-    pub what: &'static str,
-    /// What was asked for.
-    pub got: u32,
-    /// What is possible.
-    pub allowed: &'static str,
-}
-
 impl TryFrom<Unchecked> for Resolution {
-    type Error = ResolutionError;
+    type Error = GridError;
 
-    fn try_from(raw: Unchecked) -> Result<Self, ResolutionError> {
+    fn try_from(raw: Unchecked) -> Result<Self, GridError> {
         let fixed = Self::new(
             raw.value_bits,
             raw.digits,
@@ -146,7 +135,7 @@ impl Resolution {
         index_bits: u32,
         code_bits: u32,
         bound_bits: u32,
-    ) -> Result<Self, ResolutionError> {
+    ) -> Result<Self, GridError> {
         let rules = [
             ("value_bits", value_bits, 7..=10, "7 to 10"),
             ("digits", digits, 1..=4, "1 to 4"),
@@ -156,7 +145,7 @@ impl Resolution {
         ];
         for (what, got, range, allowed) in rules {
             if !range.contains(&got) {
-                return Err(ResolutionError { what, got, allowed });
+                return Err(GridError::Resolution { what, got, allowed });
             }
         }
         Ok(Self {

@@ -1,5 +1,6 @@
 //! Rows of one provider as whole numbers.
 
+use super::GridError;
 use super::encoding::{ColumnKind, Encoding};
 use crate::target::RowLabel;
 
@@ -13,22 +14,6 @@ pub struct GridRows {
     labels: Vec<RowLabel>,
 }
 
-/// Numbers that do not fill the rows.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{values} values and {payload} numbers of payload do not fill {rows} rows of {width} columns"
-)]
-pub struct RowsError {
-    /// How many values there are.
-    pub values: usize,
-    /// How many numbers the payload has.
-    pub payload: usize,
-    /// How many labels there are.
-    pub rows: usize,
-    /// Columns of a row.
-    pub width: usize,
-}
-
 impl GridRows {
     /// Rows with as many values and numbers of payload as the encoding has columns.
     pub fn new<L: Into<RowLabel>>(
@@ -36,11 +21,11 @@ impl GridRows {
         values: Vec<i32>,
         payload: Vec<i32>,
         labels: Vec<L>,
-    ) -> Result<Self, RowsError> {
+    ) -> Result<Self, GridError> {
         let rows = labels.len();
         let (width, payload_width) = (encoding.width(), encoding.payload().len());
         if values.len() != width * rows || payload.len() != payload_width * rows {
-            return Err(RowsError {
+            return Err(GridError::Shape {
                 values: values.len(),
                 payload: payload.len(),
                 rows,
@@ -61,7 +46,7 @@ impl GridRows {
         encoding: &Encoding,
         values: Vec<i32>,
         labels: Vec<L>,
-    ) -> Result<Self, RowsError> {
+    ) -> Result<Self, GridError> {
         let payload = plain_payload(encoding, &values);
         Self::new(encoding, values, payload, labels)
     }

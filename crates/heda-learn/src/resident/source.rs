@@ -1,6 +1,6 @@
 //! The five steps put together: gradients as engine `resident` computes them, in the clear.
 
-use super::{CodeTable, Encoding, GridRows, PayloadColumn, Resolution, WeightError, Weights};
+use super::{CodeTable, Encoding, GridError, GridRows, PayloadColumn, Resolution, Weights};
 use crate::gradient::{Batch, Gradient, GradientSource};
 use crate::loss::LossKind;
 use crate::scaling::Scaling;
@@ -37,23 +37,6 @@ impl<F: FnMut(Position) -> RowCoins> Coins for F {
     }
 }
 
-/// What can go wrong on the grid.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ResidentError {
-    /// A row holds what the encoding excludes.
-    #[error("provider {provider}, row {row}: a value outside the agreed encoding")]
-    Encoding {
-        /// The provider, from 0.
-        provider: usize,
-        /// The row, from 0.
-        row: usize,
-    },
-    /// The coefficients do not belong to these columns.
-    #[error(transparent)]
-    Weights(#[from] WeightError),
-}
-
 /// Gradients on integers, from rows of several providers in the clear.
 #[derive(Debug)]
 pub struct ResidentSource<C> {
@@ -75,7 +58,7 @@ impl<C: Coins> ResidentSource<C> {
         loss: LossKind,
         providers: Vec<GridRows>,
         coins: C,
-    ) -> Result<Self, ResidentError> {
+    ) -> Result<Self, GridError> {
         let table = CodeTable::new(loss, resolution);
         Self::by_table(resolution, encoding, table, providers, coins)
     }
@@ -87,11 +70,11 @@ impl<C: Coins> ResidentSource<C> {
         table: CodeTable,
         providers: Vec<GridRows>,
         coins: C,
-    ) -> Result<Self, ResidentError> {
+    ) -> Result<Self, GridError> {
         for (provider, rows) in providers.iter().enumerate() {
             let outside = |&row: &usize| !fits(&encoding, rows, row);
             if let Some(row) = (0..rows.rows()).find(outside) {
-                return Err(ResidentError::Encoding { provider, row });
+                return Err(GridError::Row { provider, row });
             }
         }
         Ok(Self {
@@ -114,7 +97,7 @@ impl<C: Coins> ResidentSource<C> {
     }
 
     /// Step 5: the sums as whole numbers, bias first.
-    pub fn whole_sums(&mut self, beta: &[f64], batch: Batch) -> Result<Vec<i64>, ResidentError> {
+    pub fn whole_sums(&mut self, beta: &[f64], batch: Batch) -> Result<Vec<i64>, GridError> {
         let weights = Weights::new(beta, &self.likely, self.resolution)?;
         let mut sums = vec![0i64; self.encoding.payload().len()];
         for provider in 0..self.providers.len() {
@@ -165,13 +148,13 @@ fn fits(encoding: &Encoding, rows: &GridRows, row: usize) -> bool {
 }
 
 impl<C: Coins> GradientSource for ResidentSource<C> {
-    type Error = ResidentError;
+    type Error = GridError;
 
     fn dimension(&self) -> usize {
         self.encoding.width() + 1
     }
 
-    fn gradient(&mut self, beta: &[f64], batch: Batch) -> Result<Gradient, ResidentError> {
+    fn gradient(&mut self, beta: &[f64], batch: Batch) -> Result<Gradient, GridError> {
         let sums = self.whole_sums(beta, batch)?;
         let rows = self
             .providers

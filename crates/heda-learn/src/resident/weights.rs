@@ -1,5 +1,6 @@
 //! Step 1: coefficients on their grid, such that no score leaves ±Z.
 
+use super::GridError;
 use super::encoding::Encoding;
 use super::resolution::Resolution;
 
@@ -20,20 +21,6 @@ impl std::fmt::Debug for Weights {
     }
 }
 
-/// Why coefficients cannot be put on the grid.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WeightError {
-    /// Not one coefficient a column and a bias.
-    #[error("{found} coefficients for a bias and {width} columns")]
-    Dimension {
-        /// Columns of the encoding.
-        width: usize,
-        /// Coefficients given.
-        found: usize,
-    },
-}
-
 /// By how much more than needed β is shrunk, try by try. What was shrunk to fit exactly may be rounded
 /// beyond the bound again, and by more the more columns there are; the last tries leave room for that.
 const SPARE: [f64; 5] = [1e-6, 1e-3, 1e-2, 0.1, 1.0];
@@ -45,10 +32,10 @@ impl Weights {
         beta: &[f64],
         encoding: &Encoding,
         resolution: Resolution,
-    ) -> Result<Self, WeightError> {
+    ) -> Result<Self, GridError> {
         if beta.len() != encoding.width() + 1 {
             let (width, found) = (encoding.width(), beta.len());
-            return Err(WeightError::Dimension { width, found });
+            return Err(GridError::Coefficients { width, found });
         }
         let finite = |b: &f64| if b.is_finite() { *b } else { 0.0 };
         let beta: Vec<f64> = beta.iter().map(finite).collect();

@@ -28,10 +28,11 @@ pub use kruskal_wallis::KruskalWallis;
 pub use mrmr::Mrmr;
 pub use pearson::Pearson;
 pub use ranking::{Ranking, RankingError};
-pub use scorable::{Attribute, Scorable, ScoreError};
+pub use scorable::{Attribute, Scorable};
 pub use spearman::Spearman;
 
 use crate::data::Dataset;
+use crate::spelling::UnknownWord;
 use rayon::prelude::*;
 use std::fmt;
 use std::str::FromStr;
@@ -118,19 +119,14 @@ impl fmt::Display for Method {
     }
 }
 
-/// A word that names no method.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no scoring method is called {0:?}; there are kw, chi2, pearson, spearman, forest, mrmr")]
-pub struct UnknownMethod(String);
-
 impl FromStr for Method {
-    type Err = UnknownMethod;
+    type Err = UnknownWord;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         Self::ALL
             .into_iter()
             .find(|method| method.name() == word)
-            .ok_or_else(|| UnknownMethod(word.into()))
+            .ok_or_else(|| UnknownWord::ScoringMethod(word.into()))
     }
 }
 
@@ -143,7 +139,7 @@ pub struct Scores {
 
 impl Scores {
     /// Scores every feature; `seed` matters to the forest only.
-    pub fn compute(data: &Dataset, method: Method, seed: u64) -> Result<Self, ScoreError> {
+    pub fn compute(data: &Dataset, method: Method, seed: u64) -> Result<Self, RankingError> {
         Ok(Self::of(&Scorable::new(data)?, method, seed))
     }
 

@@ -6,7 +6,7 @@ pub struct Ranking {
     order: Vec<usize>,
 }
 
-/// Why something is no order of the features.
+/// Why features are not ranked: rows that cannot be scored, or an order that does not suit the schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RankingError {
@@ -22,6 +22,39 @@ pub enum RankingError {
     /// Indices that are no permutation.
     #[error("the ranking is no order of {0} features")]
     NotAnOrder(usize),
+    /// No rows.
+    #[error(
+        "there are no rows to score features on; check the data and the rule for missing values"
+    )]
+    NoRows,
+    /// No features.
+    #[error("the schema has no features to score")]
+    NoFeatures,
+    /// The label is a number.
+    #[error(
+        "the label is a number, and features are scored by classes; encrypt all features, or give \
+         their order in the job file"
+    )]
+    Numeric,
+    /// All rows belong to one class.
+    #[error(
+        "all {rows} rows have the class {class:?}: without a second class no feature can be \
+         scored; check the label, or take the ranking from another provider or the job file"
+    )]
+    OneClass {
+        /// The class.
+        class: String,
+        /// How many rows there are.
+        rows: usize,
+    },
+    /// An attribute with several columns that are not levels.
+    #[error("row {row}: the columns of {feature:?} are not one-hot, so they have no common score")]
+    NotOneHot {
+        /// The attribute.
+        feature: String,
+        /// Row, from 0.
+        row: usize,
+    },
 }
 
 impl Ranking {

@@ -1,45 +1,7 @@
 //! Rows that can be scored, column by column.
 
+use super::RankingError;
 use crate::data::{Dataset, Feature};
-
-/// Why rows cannot be scored.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ScoreError {
-    /// No rows.
-    #[error(
-        "there are no rows to score features on; check the data and the rule for missing values"
-    )]
-    NoRows,
-    /// No features.
-    #[error("the schema has no features to score")]
-    NoFeatures,
-    /// The label is a number.
-    #[error(
-        "the label is a number, and features are scored by classes; encrypt all features, or give \
-         their order in the job file"
-    )]
-    Numeric,
-    /// All rows belong to one class.
-    #[error(
-        "all {rows} rows have the class {class:?}: without a second class no feature can be \
-         scored; check the label, or take the ranking from another provider or the job file"
-    )]
-    OneClass {
-        /// The class.
-        class: String,
-        /// How many rows there are.
-        rows: usize,
-    },
-    /// An attribute with several columns that are not levels.
-    #[error("row {row}: the columns of {feature:?} are not one-hot, so they have no common score")]
-    NotOneHot {
-        /// The attribute.
-        feature: String,
-        /// Row, from 0.
-        row: usize,
-    },
-}
 
 /// One attribute of all rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,19 +34,19 @@ pub struct Scorable {
 
 impl Scorable {
     /// Checks a data set and lays it out by attribute.
-    pub fn new(data: &Dataset) -> Result<Self, ScoreError> {
+    pub fn new(data: &Dataset) -> Result<Self, RankingError> {
         if data.rows() == 0 {
-            return Err(ScoreError::NoRows);
+            return Err(RankingError::NoRows);
         }
         if data.features().is_empty() {
-            return Err(ScoreError::NoFeatures);
+            return Err(RankingError::NoFeatures);
         }
         if data.is_numeric() {
-            return Err(ScoreError::Numeric);
+            return Err(RankingError::Numeric);
         }
         let (labels, class_sizes) = occurring_classes(data);
         if class_sizes.len() < 2 {
-            return Err(ScoreError::OneClass {
+            return Err(RankingError::OneClass {
                 class: data.classes()[data.labels()[0] as usize].clone(),
                 rows: data.rows(),
             });
@@ -153,7 +115,7 @@ fn occurring_classes(data: &Dataset) -> (Vec<u32>, Vec<usize>) {
     (labels, sizes)
 }
 
-fn attribute(data: &Dataset, feature: &Feature) -> Result<Attribute, ScoreError> {
+fn attribute(data: &Dataset, feature: &Feature) -> Result<Attribute, RankingError> {
     if feature.columns.len() == 1 {
         let values: Vec<f64> = data.column(feature.columns.start).collect();
         let constant = values.iter().all(|value| *value == values[0]);
@@ -168,7 +130,7 @@ fn attribute(data: &Dataset, feature: &Feature) -> Result<Attribute, ScoreError>
         .map(|row| level_of(&data.row(row)[feature.columns.clone()]))
         .enumerate()
         .map(|(row, level)| {
-            level.ok_or_else(|| ScoreError::NotOneHot {
+            level.ok_or_else(|| RankingError::NotOneHot {
                 feature: feature.name.clone(),
                 row,
             })
@@ -221,20 +183,20 @@ mod tests {
     #[test]
     fn refuses_rows_that_cannot_be_scored() {
         let refused = |d| Scorable::new(&d).unwrap_err();
-        assert_eq!(refused(data(vec![], vec![], 1)), ScoreError::NoRows);
+        assert_eq!(refused(data(vec![], vec![], 1)), RankingError::NoRows);
         let rows = data(vec![0.1, 0.2], vec![0, 1], 1);
         let (features, values) = (rows.features().to_vec(), rows.values().to_vec());
         let number = Dataset::new(features, values, vec![7, 9], Vec::new()).unwrap();
-        assert_eq!(refused(number), ScoreError::Numeric);
+        assert_eq!(refused(number), RankingError::Numeric);
         let one = refused(data(vec![0.1, 0.2], vec![1, 1], 1));
-        assert!(matches!(&one, ScoreError::OneClass { class, rows: 2 } if class == "b"));
+        assert!(matches!(&one, RankingError::OneClass { class, rows: 2 } if class == "b"));
         assert!(one.to_string().contains("second class"));
         let none = Dataset::new(vec![], vec![], vec![0, 1], vec!["a".into(), "b".into()]).unwrap();
-        assert_eq!(refused(none), ScoreError::NoFeatures);
+        assert_eq!(refused(none), RankingError::NoFeatures);
         let split = refused(data(vec![1.0, 0.0, 0.5, 0.5], vec![0, 1], 2));
-        assert!(matches!(split, ScoreError::NotOneHot { row: 1, .. }));
+        assert!(matches!(split, RankingError::NotOneHot { row: 1, .. }));
         let both = refused(data(vec![1.0, 0.0, 1.0, 1.0], vec![0, 1], 2));
-        assert!(matches!(both, ScoreError::NotOneHot { row: 1, .. }));
+        assert!(matches!(both, RankingError::NotOneHot { row: 1, .. }));
     }
 
     #[test]

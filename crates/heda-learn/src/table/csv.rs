@@ -43,15 +43,11 @@ struct Rationed<R> {
     ration: Ration,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("record too long")]
-struct RationUsedUp;
-
 impl<R: Read> Read for Rationed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.ration.left.get();
         if left == 0 {
-            return Err(io::Error::other(RationUsedUp));
+            return Err(io::ErrorKind::FileTooLarge.into());
         }
         let length = buffer.len().min(left);
         let read = self.inner.read(&mut buffer[..length])?;
@@ -133,7 +129,8 @@ impl<R: Read> CsvSource<R> {
 
     fn fault(&self, error: csv::Error) -> ReadError {
         let fault = match error.kind() {
-            ErrorKind::Io(e) if e.get_ref().is_some_and(|e| e.is::<RationUsedUp>()) => {
+            // Nothing is read from the file when the ration is used up, so that this is no fault of its.
+            ErrorKind::Io(_) if self.ration.left.get() == 0 => {
                 ReadFault::RecordTooLong(self.ration.full)
             }
             _ => ReadFault::File(error.to_string()),

@@ -1,6 +1,6 @@
 //! Why a table cannot be read, where, and what to do.
 
-use crate::data::DatasetError;
+use crate::data::RowsError;
 use std::fmt;
 
 /// Where in a file something lies.
@@ -162,7 +162,7 @@ pub enum ReadFault {
     NoProposal(String),
     /// Encoded rows that contradict the schema: a defect of this library.
     #[error(transparent)]
-    Dataset(#[from] DatasetError),
+    Dataset(#[from] RowsError),
 }
 
 impl ReadError {

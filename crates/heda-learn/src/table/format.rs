@@ -1,6 +1,7 @@
 //! How a CSV file is written: separator, quote and encoding, stated or found from its first lines.
 
 use super::error::{ReadError, ReadFault};
+use crate::spelling::UnknownWord;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
@@ -40,28 +41,16 @@ pub enum TextEncoding {
     Latin1,
 }
 
-/// A separator, quote or encoding that is none.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoSuchFormat {
-    /// Not one character.
-    #[error("{0:?} is not one plain character; write for example `;`, or the word `tab`")]
-    Mark(String),
-    /// An encoding that is not known.
-    #[error("{0:?} is no encoding that is known here; write `utf-8` or `latin-1`")]
-    Encoding(String),
-}
-
 impl FromStr for SeparatorMark {
-    type Err = NoSuchFormat;
+    type Err = UnknownWord;
 
-    fn from_str(text: &str) -> Result<Self, NoSuchFormat> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         match text.as_bytes() {
             b"tab" | b"\\t" => Ok(Self(b'\t')),
             &[byte] if byte == b'\t' || byte.is_ascii_punctuation() || byte == b' ' => {
                 Ok(Self(byte))
             }
-            _ => Err(NoSuchFormat::Mark(super::shorten(text))),
+            _ => Err(UnknownWord::Mark(super::shorten(text))),
         }
     }
 }
@@ -89,13 +78,13 @@ impl<'de> Deserialize<'de> for SeparatorMark {
 }
 
 impl FromStr for TextEncoding {
-    type Err = NoSuchFormat;
+    type Err = UnknownWord;
 
-    fn from_str(text: &str) -> Result<Self, NoSuchFormat> {
+    fn from_str(text: &str) -> Result<Self, UnknownWord> {
         match text.to_ascii_lowercase().as_str() {
             "utf-8" | "utf8" => Ok(Self::Utf8),
             "latin-1" | "latin1" | "windows-1252" => Ok(Self::Latin1),
-            _ => Err(NoSuchFormat::Encoding(super::shorten(text))),
+            _ => Err(UnknownWord::Encoding(super::shorten(text))),
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) use self::encode::{days, level_text, number};
 pub(crate) use self::parquet::ParquetSource;
 pub(crate) use error::shorten;
 pub use error::{Place, ReadError, ReadFault};
-pub use format::{CsvFormat, NoSuchFormat, SeparatorMark, TextEncoding};
+pub use format::{CsvFormat, SeparatorMark, TextEncoding};
 pub use memory::{Columns, Values};
 pub use report::{ColumnReport, ReadReport};
 pub use rows::Rows;

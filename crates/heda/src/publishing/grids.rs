@@ -6,7 +6,7 @@
 
 use heda_dp::column::ColumnSpec;
 use heda_dp::points::{Points, PointsError};
-use heda_learn::data::{Dataset, DatasetError};
+use heda_learn::data::{Dataset, RowsError};
 use heda_learn::schema::{Bounds, Kind, LevelCoding, Schema};
 use heda_learn::spelling::nearest_first;
 use std::ops::Range;
@@ -81,7 +81,7 @@ pub enum PublicationError {
     },
     /// Rows that do not fit together: a defect of ours.
     #[error(transparent)]
-    Dataset(#[from] DatasetError),
+    Dataset(#[from] RowsError),
 }
 
 impl Publication {

@@ -78,9 +78,7 @@ use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
 use heda_learn::private::evaluation::{ROW_UNITS, ROWS_FOR_AREA};
 use heda_learn::private::{ONE, PAYLOAD_LENGTH, PlanError, SCORE_LENGTH};
-use heda_learn::resident::{
-    Encoding, EncodingError, PayloadColumn, Resolution, ResolutionError, Span,
-};
+use heda_learn::resident::{Encoding, GridError, PayloadColumn, Resolution, Span};
 use heda_learn::scaling::Scaling;
 use noise::{CountNoise, Noise, count_noise, noise};
 use shape::Shape;
@@ -137,12 +135,9 @@ mod tag {
 /// Why the engine cannot do a job.
 #[derive(Debug, thiserror::Error)]
 enum Unable {
-    /// Grids that it is not built for.
+    /// Grids that it is not built for, or columns that do not fit them.
     #[error(transparent)]
-    Resolution(#[from] ResolutionError),
-    /// Columns that do not fit the grid.
-    #[error(transparent)]
-    Encoding(#[from] EncodingError),
+    Grid(#[from] GridError),
     /// No noise keeps the promise.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -188,7 +183,7 @@ enum Unable {
 }
 
 /// What the rows of a job hold: all parties derive the same from the proposal.
-fn encoding(terms: &Terms<'_>) -> Result<Encoding, EncodingError> {
+fn encoding(terms: &Terms<'_>) -> Result<Encoding, GridError> {
     let value_bits = terms.proposal.job.resolution().value_bits();
     if terms.proposal.job.privacy().is_none() {
         return Encoding::of_features(terms.features, value_bits);
