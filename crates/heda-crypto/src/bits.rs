@@ -7,28 +7,13 @@
 //! assert_eq!(bytes.len(), 7);
 //! let words = unpack(&bytes, 2, 28)?;
 //! assert_eq!((signed(words[0], 28), words[1]), (-2, 1));
-//! # Ok::<(), heda_crypto::bits::PackedError>(())
+//! # Ok::<(), heda_crypto::transfer::TransferError>(())
 //! ```
+
+use crate::transfer::TransferError;
 
 /// The widest word.
 pub const MOST_BITS: u32 = 48;
-
-/// Bytes that are not so many words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PackedError {
-    /// Another length than so many words have.
-    #[error("{got} bytes where {expected} were expected")]
-    Length {
-        /// What arrived.
-        got: usize,
-        /// What so many words take.
-        expected: usize,
-    },
-    /// Bits after the last word.
-    #[error("bits are set after the last number")]
-    Padding,
-}
 
 /// Bytes of `count` words of `width` bits.
 pub fn packed_bytes(count: usize, width: u32) -> usize {
@@ -43,14 +28,14 @@ pub fn pack(words: &[u64], width: u32) -> Vec<u8> {
 }
 
 /// Exactly `count` words of `width` bits, 1 to [`MOST_BITS`], and noughts to the end of the last byte.
-pub fn unpack(bytes: &[u8], count: usize, width: u32) -> Result<Vec<u64>, PackedError> {
+pub fn unpack(bytes: &[u8], count: usize, width: u32) -> Result<Vec<u64>, TransferError> {
     let (got, expected) = (bytes.len(), packed_bytes(count, width));
     if got != expected {
-        return Err(PackedError::Length { got, expected });
+        return Err(TransferError::PackedLength { got, expected });
     }
     let used = count * width as usize % 8;
     if used > 0 && bytes.last().is_some_and(|byte| byte >> used != 0) {
-        return Err(PackedError::Padding);
+        return Err(TransferError::PackedPadding);
     }
     let mut reader = BitReader::new(bytes);
     Ok((0..count).map(|_| reader.next(width)).collect())
@@ -246,10 +231,10 @@ mod tests {
         let (got, expected) = (5, 3);
         assert_eq!(
             unpack(&bytes, 2, 12),
-            Err(PackedError::Length { got, expected })
+            Err(TransferError::PackedLength { got, expected })
         );
         bytes[4] |= 0x10;
-        assert_eq!(unpack(&bytes, 3, 12), Err(PackedError::Padding));
+        assert_eq!(unpack(&bytes, 3, 12), Err(TransferError::PackedPadding));
     }
 
     #[test]

@@ -171,7 +171,7 @@ impl Roster {
         announcement: &[u8],
         by: &VerifyingKey,
     ) -> Result<Origin, MaskingError> {
-        let announcement = Announcement::verify(self, announcement, 0)?;
+        let announcement = KeyAnnouncement::verify(self, announcement, 0)?;
         match announcement.identity == by.to_bytes() {
             true => Ok(announcement.origin),
             false => Err(MaskingError::OtherAuthor(0)),
@@ -180,14 +180,14 @@ impl Roster {
 }
 
 /// An announcement whose signature is good and whose author is a member.
-struct Announcement {
+struct KeyAnnouncement {
     identity: [u8; 32],
     ephemeral: CompressedRistretto,
     point: RistrettoPoint,
     origin: Origin,
 }
 
-impl Announcement {
+impl KeyAnnouncement {
     /// Step 2: checks announcement number `place`.
     fn verify(roster: &Roster, bytes: &[u8], place: usize) -> Result<Self, MaskingError> {
         if bytes.len() != ANNOUNCEMENT_BYTES {
@@ -273,7 +273,7 @@ impl MaskSetup {
         let mut pairs = BTreeMap::new();
         let mut seen = BTreeSet::new();
         for (place, bytes) in announcements.chunks_exact(ANNOUNCEMENT_BYTES).enumerate() {
-            let announcement = Announcement::verify(&self.roster, bytes, place)?;
+            let announcement = KeyAnnouncement::verify(&self.roster, bytes, place)?;
             if !seen.insert(announcement.identity) {
                 return Err(MaskingError::DuplicateAnnouncement(place));
             }
@@ -294,7 +294,7 @@ impl MaskSetup {
     }
 
     /// Step 3: the secret with one other provider. Both hash the same, so they sort first.
-    fn pair(&self, other: &Announcement) -> Pair {
+    fn pair(&self, other: &KeyAnnouncement) -> Pair {
         let shared = Zeroizing::new((other.point * *self.secret).compress().to_bytes());
         let own = (self.identity, self.ephemeral.to_bytes());
         let other = (other.identity, other.ephemeral.to_bytes());

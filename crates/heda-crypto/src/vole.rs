@@ -35,9 +35,6 @@ pub const MOST_BITS: u32 = 32;
 /// Bytes of every leaf's stream that are made together.
 const PIECE_BYTES: usize = 16 * PIECE;
 
-/// The leaves of a tree, a power of two of them: 128-bit keys, each for one stream.
-pub type Leaves = [u128];
-
 /// A word of a stream: the narrowest integer that holds the width.
 trait Word: Lane {
     const ADDITION: Addition;
@@ -80,22 +77,22 @@ struct Streams {
     /// Blocks of every stream that were made.
     done: u64,
     counters: [u128; PIECE],
-    sums: Box<cipher::Sums>,
+    sums: Box<cipher::CipherSums>,
 }
 
 impl Streams {
-    fn new(label: &TreeLabel, leaves: &Leaves) -> Self {
+    fn new(label: &TreeLabel, leaves: &[u128]) -> Self {
         Self {
             ciphers: Ciphers::new(leaves),
             label: *label,
             done: 0,
             counters: std::array::from_fn(|place| label.counter(place as u64)),
-            sums: cipher::Sums::new(),
+            sums: cipher::CipherSums::new(),
         }
     }
 
     /// Sums of the next words of all streams.
-    fn next<L: Word>(&mut self, words: usize) -> &cipher::Sums {
+    fn next<L: Word>(&mut self, words: usize) -> &cipher::CipherSums {
         let blocks = (words * L::BYTES).div_ceil(16);
         self.ciphers
             .sums(&self.counters, blocks, L::ADDITION, &mut self.sums);
@@ -109,14 +106,14 @@ impl Streams {
 
 /// Sums over one tree's streams: over all leaves, and over leaves with one bit of their number
 /// set.
-struct Sums<L: Word> {
+struct TreeSums<L: Word> {
     rows: usize,
     /// A row of words for all leaves, then one for each bit.
     words: Vec<L>,
 }
 
-impl<L: Word> Sums<L> {
-    fn new(label: &TreeLabel, leaves: &Leaves, rows: usize) -> Self {
+impl<L: Word> TreeSums<L> {
+    fn new(label: &TreeLabel, leaves: &[u128], rows: usize) -> Self {
         let mut streams = Streams::new(label, leaves);
         let bits = streams.ciphers.bits();
         let mut words = vec![L::default(); rows * (1 + bits)];
@@ -168,7 +165,7 @@ impl<L: Word> Sums<L> {
     }
 }
 
-impl<L: Word> Drop for Sums<L> {
+impl<L: Word> Drop for TreeSums<L> {
     fn drop(&mut self) {
         wipe(&mut self.words);
     }
@@ -196,9 +193,9 @@ fn weigh<'a, L: Word>(
 }
 
 enum AnySums {
-    Narrow(Sums<u8>),
-    Middle(Sums<u16>),
-    Wide(Sums<u32>),
+    Narrow(TreeSums<u8>),
+    Middle(TreeSums<u16>),
+    Wide(TreeSums<u32>),
 }
 
 /// One tree and column at P, streamed and ready for any correction.
@@ -217,11 +214,11 @@ impl std::fmt::Debug for SenderColumn {
 
 impl SenderColumn {
     /// Streams every leaf of the tree with this label over all rows, with words of `width` bits.
-    pub fn new(label: &TreeLabel, leaves: &Leaves, rows: usize, width: u32) -> Self {
+    pub fn new(label: &TreeLabel, leaves: &[u128], rows: usize, width: u32) -> Self {
         let sums = match width {
-            ..=8 => AnySums::Narrow(Sums::new(label, leaves, rows)),
-            9..=16 => AnySums::Middle(Sums::new(label, leaves, rows)),
-            _ => AnySums::Wide(Sums::new(label, leaves, rows)),
+            ..=8 => AnySums::Narrow(TreeSums::new(label, leaves, rows)),
+            9..=16 => AnySums::Middle(TreeSums::new(label, leaves, rows)),
+            _ => AnySums::Wide(TreeSums::new(label, leaves, rows)),
         };
         Self { sums, width }
     }
@@ -251,7 +248,7 @@ pub struct ChooserColumn<'a> {
     /// The tree's label.
     pub label: TreeLabel,
     /// The leaves, anything in the missing place.
-    pub leaves: &'a Leaves,
+    pub leaves: &'a [u128],
     /// Δ': the number of the missing leaf.
     pub missing: u8,
     /// e, as it was sent.

@@ -11,7 +11,7 @@ use heda_blocks::stop::{Stop, StopCode};
 use heda_job::proposal::PROTOCOL_VERSION;
 use heda_node::client::ConnectError;
 use heda_node::identity::{Identity, key_exchange};
-use heda_node::wire::frame::{Frame, Head, Kind, PIECE_LIMIT};
+use heda_node::wire::frame::{Frame, FrameKind, Head, PIECE_LIMIT};
 use heda_node::wire::greeting::Greeting;
 use rustls::AlertDescription;
 use rustls::crypto::{CryptoProvider, ring};
@@ -57,7 +57,7 @@ async fn all_of(stream: &mut Raw) -> Vec<u8> {
 }
 
 /// Cuts bytes into frames.
-fn frames(mut bytes: &[u8]) -> Vec<(Kind, Vec<u8>)> {
+fn frames(mut bytes: &[u8]) -> Vec<(FrameKind, Vec<u8>)> {
     let mut frames = Vec::new();
     while let Some((head, rest)) = bytes.split_first_chunk() {
         let head = Head::from_bytes(*head).unwrap();
@@ -95,7 +95,7 @@ fn bench() -> Bench {
 
 impl Bench {
     /// Sends bytes and returns the frames of the answer, until the provider ends the connection.
-    fn answer_to(&self, bytes: &[u8]) -> Vec<(Kind, Vec<u8>)> {
+    fn answer_to(&self, bytes: &[u8]) -> Vec<(FrameKind, Vec<u8>)> {
         let answer = self.runtime.block_on(async {
             let mut stream = raw_stream(&self.user, &self.daemon).await;
             // It may break the connection while we still send.
@@ -108,15 +108,15 @@ impl Bench {
     /// Sends this after a good greeting, which is answered by one.
     fn provoke(&self, bytes: &[u8]) {
         let answer = self.answer_to(&[Frame::greeting().as_bytes(), bytes].concat());
-        let kinds: Vec<Kind> = answer.iter().map(|(kind, _)| *kind).collect();
-        assert_eq!(kinds.first(), Some(&Kind::Greeting));
+        let kinds: Vec<FrameKind> = answer.iter().map(|(kind, _)| *kind).collect();
+        assert_eq!(kinds.first(), Some(&FrameKind::Greeting));
     }
 
     /// The stop by which the provider answers these first bytes, and what comes before it.
-    fn refusal_of(&self, bytes: &[u8]) -> (Stop, Vec<(Kind, Vec<u8>)>) {
+    fn refusal_of(&self, bytes: &[u8]) -> (Stop, Vec<(FrameKind, Vec<u8>)>) {
         let mut answer = self.answer_to(bytes);
         let (kind, payload) = answer.pop().unwrap();
-        assert_eq!(kind, Kind::Stop);
+        assert_eq!(kind, FrameKind::Stop);
         (Stop::from_bytes(&payload), answer)
     }
 
@@ -151,10 +151,10 @@ fn another_version_is_told_which_one_it_needs() {
         let words = format!("needs protocol version 3, the data user speaks version {theirs}");
         assert!(stop.words.contains(&words), "{stop}");
         // The provider's own greeting comes first, for programs that look at nothing else.
-        let [(Kind::Greeting, ours)] = before.as_slice() else {
+        let [(FrameKind::Greeting, ours)] = before.as_slice() else {
             panic!("{before:?}");
         };
-        assert_eq!(Greeting::from_bytes(ours), Ok(Greeting::ours()));
+        assert_eq!(Greeting::from_bytes(ours).unwrap(), Greeting::ours());
     }
     bench.still_serves();
 }

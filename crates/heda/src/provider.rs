@@ -12,7 +12,7 @@ use heda_learn::schema::Schema;
 use heda_learn::table::{ReadReport, TableReader};
 use heda_node::config::ProviderConfig;
 use heda_node::daemon::DaemonError;
-use heda_node::daemon::serve::{ServeError, serve, serve_until};
+use heda_node::daemon::serve::{serve, serve_until};
 use heda_node::system::stop::StopSignal;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -113,10 +113,10 @@ impl Provider {
     }
 }
 
-fn serve_failure(error: ServeError) -> Failure {
+fn serve_failure(error: DaemonError) -> Failure {
     let kind = match &error {
-        ServeError::Daemon(DaemonError::Abandoned(..)) => Kind::Resumable,
-        ServeError::Runtime(_) => Kind::Bug,
+        DaemonError::Abandoned(..) => Kind::Resumable,
+        DaemonError::Runtime(_) => Kind::Bug,
         _ => Kind::Input,
     };
     Failure::new(kind, error)

@@ -19,7 +19,7 @@ use heda_node::identity::Identity;
 use heda_node::identity::fingerprint::PeerFingerprint;
 use heda_node::identity::trust::OwnCertificate;
 use heda_node::system::clock::{SystemClock, Timestamp};
-use heda_node::wire::frame::{Frame, Head, Kind};
+use heda_node::wire::frame::{Frame, FrameKind, Head};
 use heda_node::wire::greeting::Greeting;
 use std::path::Path;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ pub(super) fn frame() -> Target {
             return Verdict::Rejected;
         };
         match kind {
-            Kind::Greeting => Verdict::from(Greeting::from_bytes(payload)),
-            Kind::Stop => {
+            FrameKind::Greeting => Verdict::from(Greeting::from_bytes(payload)),
+            FrameKind::Stop => {
                 let stop = Stop::from_bytes(payload);
                 assert!(stop.to_bytes().len() <= kind.limit());
                 Verdict::Accepted

@@ -7,7 +7,7 @@ use crate::relay::Recording;
 use crate::tally::{Tally, Trouble};
 use crate::tls::{connect_from, raw_frame, secured, session};
 use crate::world::{Daemon, Job, World};
-use heda_node::wire::frame::{Kind, PIECE_LIMIT};
+use heda_node::wire::frame::{FrameKind, PIECE_LIMIT};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -116,11 +116,11 @@ impl Attackers {
     ) -> std::io::Result<u64> {
         match attack {
             Attack::SmallFrames => {
-                let frame = raw_frame(Kind::LastPiece, &[7, 7]).repeat(1000);
+                let frame = raw_frame(FrameKind::LastPiece, &[7, 7]).repeat(1000);
                 self.pour(port, &frame, 1000, stop).await
             }
             Attack::LongFrames => {
-                let frame = raw_frame(Kind::Piece, &vec![7; PIECE_LIMIT]);
+                let frame = raw_frame(FrameKind::Piece, &vec![7; PIECE_LIMIT]);
                 self.pour(port, &frame, 1, stop).await
             }
             Attack::Idle => {
@@ -144,7 +144,7 @@ impl Attackers {
                 let mut stream = session(&self.user, port).await?;
                 let words = [&[1, b'{', b'"'][..], &vec![b'A'; 900_000], b"\":1}"].concat();
                 stream
-                    .write_all(&raw_frame(Kind::LastPiece, &words))
+                    .write_all(&raw_frame(FrameKind::LastPiece, &words))
                     .await?;
                 let _ = crate::tls::read_frame(&mut stream).await;
                 Ok(1)

@@ -4,7 +4,7 @@
 use crate::chance::Chance;
 use crate::relay::Recording;
 use crate::tls::{raw_frame, read_frame, session};
-use heda_node::wire::frame::Kind;
+use heda_node::wire::frame::FrameKind;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -95,7 +95,7 @@ where
         let read = tokio::time::timeout(PATIENCE, read_frame(stream)).await;
         let (kind, payload) = read.ok()?.ok()??;
         let first = *payload.first()?;
-        if matches!(kind, Kind::Piece | Kind::LastPiece) {
+        if matches!(kind, FrameKind::Piece | FrameKind::LastPiece) {
             tags.push(first);
         }
         if first == tag {

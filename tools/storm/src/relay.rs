@@ -4,7 +4,7 @@
 use crate::chance::Chance;
 use crate::tally::Trouble;
 use crate::tls::{acceptor, connector, raw_frame, read_frame, secured};
-use heda_node::wire::frame::Kind;
+use heda_node::wire::frame::FrameKind;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ pub(crate) enum Hostile {
 }
 
 /// Frames as they were sent.
-pub(crate) type Recording = Vec<(Kind, Vec<u8>)>;
+pub(crate) type Recording = Vec<(FrameKind, Vec<u8>)>;
 
 /// The party, and what it has seen and done.
 pub(crate) struct Relay {

@@ -3,7 +3,7 @@
 
 use crate::gullible::Gullible;
 use crate::tally::Trouble;
-use heda_node::wire::frame::{Frame, Head, Kind};
+use heda_node::wire::frame::{Frame, FrameKind, Head};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ServerConfig};
@@ -71,7 +71,7 @@ pub(crate) async fn secured(
 }
 
 /// The next frame as it is; nothing at the end.
-pub(crate) async fn read_frame<R>(from: &mut R) -> std::io::Result<Option<(Kind, Vec<u8>)>>
+pub(crate) async fn read_frame<R>(from: &mut R) -> std::io::Result<Option<(FrameKind, Vec<u8>)>>
 where
     R: AsyncRead + Unpin,
 {
@@ -87,13 +87,13 @@ where
 }
 
 /// A frame with any payload, also one that is not allowed.
-pub(crate) fn raw_frame(kind: Kind, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn raw_frame(kind: FrameKind, payload: &[u8]) -> Vec<u8> {
     let kind = match kind {
-        Kind::Greeting => 1,
-        Kind::Piece => 2,
-        Kind::LastPiece => 3,
-        Kind::Stop => 4,
-        Kind::Alive => 5,
+        FrameKind::Greeting => 1,
+        FrameKind::Piece => 2,
+        FrameKind::LastPiece => 3,
+        FrameKind::Stop => 4,
+        FrameKind::Alive => 5,
     };
     [&[kind], &(payload.len() as u32).to_le_bytes()[..], payload].concat()
 }
@@ -106,7 +106,7 @@ pub(crate) async fn session(
     let mut stream = secured(connector, 1, port).await?;
     stream.write_all(Frame::greeting().as_bytes()).await?;
     match read_frame(&mut stream).await? {
-        Some((Kind::Greeting, _)) => Ok(stream),
+        Some((FrameKind::Greeting, _)) => Ok(stream),
         other => Err(std::io::Error::other(format!("no session: {other:?}"))),
     }
 }

@@ -37,25 +37,25 @@ pub(crate) enum Addition {
 
 /// Ciphers under secret keys, a power of two of them, numbered from nought.
 pub(crate) struct Ciphers {
-    kind: Kind,
+    kind: CipherKind,
     bits: usize,
 }
 
-enum Kind {
-    Portable(portable::Ciphers),
+enum CipherKind {
+    Portable(portable::PortableCiphers),
     #[cfg(all(target_arch = "x86_64", not(heda_portable)))]
     Wide(wide::Schedules),
 }
 
 /// Sums of what many ciphers made of the same blocks.
-pub(crate) struct Sums {
+pub(crate) struct CipherSums {
     /// Over all ciphers.
     pub(crate) all: [u128; PIECE],
     /// For each bit the sum over the ciphers that have it in their number.
     pub(crate) bits: [[u128; PIECE]; MOST_BITS],
 }
 
-impl Sums {
+impl CipherSums {
     pub(crate) fn new() -> Box<Self> {
         Box::new(Self {
             all: [0; PIECE],
@@ -64,7 +64,7 @@ impl Sums {
     }
 }
 
-impl Drop for Sums {
+impl Drop for CipherSums {
     fn drop(&mut self) {
         self.all.zeroize();
         self.bits.zeroize();
@@ -78,10 +78,10 @@ impl Ciphers {
         let keys = &keys[..keys.len().min(1 << bits)];
         #[cfg(all(target_arch = "x86_64", not(heda_portable)))]
         if let Some(schedules) = wide::Schedules::new(keys) {
-            let kind = Kind::Wide(schedules);
+            let kind = CipherKind::Wide(schedules);
             return Self { kind, bits };
         }
-        let kind = Kind::Portable(portable::Ciphers::new(keys));
+        let kind = CipherKind::Portable(portable::PortableCiphers::new(keys));
         Self { kind, bits }
     }
 
@@ -97,13 +97,13 @@ impl Ciphers {
         inputs: &[u128; PIECE],
         count: usize,
         addition: Addition,
-        sums: &mut Sums,
+        sums: &mut CipherSums,
     ) {
         let count = count.min(PIECE);
         match &self.kind {
-            Kind::Portable(ciphers) => ciphers.sums(inputs, count, addition, sums),
+            CipherKind::Portable(ciphers) => ciphers.sums(inputs, count, addition, sums),
             #[cfg(all(target_arch = "x86_64", not(heda_portable)))]
-            Kind::Wide(schedules) => schedules.sums(inputs, count, addition, sums),
+            CipherKind::Wide(schedules) => schedules.sums(inputs, count, addition, sums),
         }
     }
 }
@@ -183,7 +183,7 @@ mod tests {
     /// Both implementations, or the one that this machine has.
     fn kinds(keys: &[u128]) -> Vec<Ciphers> {
         let portable = Ciphers {
-            kind: Kind::Portable(portable::Ciphers::new(keys)),
+            kind: CipherKind::Portable(portable::PortableCiphers::new(keys)),
             bits: keys.len().ilog2() as usize,
         };
         vec![portable, Ciphers::new(keys)]
@@ -208,7 +208,7 @@ mod tests {
                 assert_eq!(ciphers.bits(), height as usize);
                 use Addition::{Bytes, Halves, Words, Xor};
                 for addition in [Xor, Bytes, Halves, Words] {
-                    let mut sums = Sums::new();
+                    let mut sums = CipherSums::new();
                     // What is left from before must not count.
                     sums.all.fill(77);
                     sums.bits.iter_mut().for_each(|sum| sum.fill(78));
@@ -271,7 +271,7 @@ mod tests {
         let mut hashed = [0; 5];
         hash(&[key; 5], 1, &[plain; 5], &mut hashed);
         assert_eq!(hashed, [sealed ^ plain; 5]);
-        let mut sums = Sums::new();
+        let mut sums = CipherSums::new();
         // An odd number of equal ciphers has bit 0 in its numbers: two of four.
         Ciphers::new(&[1, key, 3, 4]).sums(&[plain; PIECE], 1, Addition::Xor, &mut sums);
         let [three, four] = [3, 4].map(|key| by_crate(key, plain));

@@ -1,7 +1,7 @@
 //! With the crate `aes`, on any processor.
 
 use super::lanes::{Bits, Lane, write_lanes};
-use super::{Addition, MOST_BITS, PIECE, Sums};
+use super::{Addition, CipherSums, MOST_BITS, PIECE};
 use crate::wipe::wipe;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128Enc, Block};
@@ -9,7 +9,7 @@ use std::mem::ManuallyDrop;
 use zeroize::Zeroize;
 
 /// Ciphers whose round keys are wiped when they go.
-pub(super) struct Ciphers(Vec<Aes128Enc>);
+pub(super) struct PortableCiphers(Vec<Aes128Enc>);
 
 /// Blocks on their way through a cipher.
 struct Blocks([Block; PIECE]);
@@ -26,12 +26,12 @@ fn cipher(key: u128) -> Aes128Enc {
 }
 
 /// Sums on their way, rows of as many words as a piece has.
-struct Room<L: Lane> {
+struct AdditionRoom<L: Lane> {
     words: Vec<L>,
     piece: usize,
 }
 
-impl<L: Lane> Room<L> {
+impl<L: Lane> AdditionRoom<L> {
     /// Rows for the sum of all, for what waits at each level, and for the sums by bits.
     const ROWS: usize = 1 + MOST_BITS + MOST_BITS;
 
@@ -49,7 +49,7 @@ impl<L: Lane> Room<L> {
     }
 }
 
-impl<L: Lane> Drop for Room<L> {
+impl<L: Lane> Drop for AdditionRoom<L> {
     fn drop(&mut self) {
         wipe(&mut self.words);
     }
@@ -78,7 +78,7 @@ fn add_four<L: Lane>(streams: &[Blocks; 4], sum: &mut [L], low: &mut [L], high: 
     }
 }
 
-impl Ciphers {
+impl PortableCiphers {
     pub(super) fn new(keys: &[u128]) -> Self {
         Self(keys.iter().map(|key| cipher(*key)).collect())
     }
@@ -88,7 +88,7 @@ impl Ciphers {
         inputs: &[u128; PIECE],
         count: usize,
         addition: Addition,
-        sums: &mut Sums,
+        sums: &mut CipherSums,
     ) {
         match addition {
             Addition::Xor => self.add_up::<Bits>(inputs, count, sums),
@@ -101,12 +101,12 @@ impl Ciphers {
     /// Sums of neighbours wait for each other, as digits do in a counter that carries: what is added
     /// at level j is the sum over 4·2^j ciphers, every second of which has bit j + 2 in its numbers. Where there are
     /// fewer than four ciphers the missing ones have no stream.
-    fn add_up<L: Lane>(&self, inputs: &[u128; PIECE], count: usize, sums: &mut Sums) {
+    fn add_up<L: Lane>(&self, inputs: &[u128; PIECE], count: usize, sums: &mut CipherSums) {
         // From eight on it is quicker to encrypt as many as the widest instructions take: fewer go one by one.
         let encrypted = if count > 8 { PIECE } else { count };
         let counters = inputs.map(|input| Block::from(input.to_le_bytes()));
         let mut streams = [(); 4].map(|()| Blocks([Block::default(); PIECE]));
-        let mut room = Room::<L>::new();
+        let mut room = AdditionRoom::<L>::new();
         let piece = room.piece;
         let used = count * 16 / L::BYTES;
         let [sum, waiting, bits] = room.parts();

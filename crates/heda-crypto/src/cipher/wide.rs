@@ -9,7 +9,7 @@
     reason = "no crate offers sums of streams or many key schedules at once; see each SAFETY"
 )]
 
-use super::{Addition, PIECE, Sums};
+use super::{Addition, CipherSums, PIECE};
 use crate::wipe::wipe;
 use std::arch::x86_64::*;
 use std::array::from_fn;
@@ -143,7 +143,7 @@ impl Schedules {
         inputs: &[u128; PIECE],
         count: usize,
         addition: Addition,
-        sums: &mut Sums,
+        sums: &mut CipherSums,
     ) {
         let add = match addition {
             Addition::Xor => add_up::<XOR>,
@@ -213,7 +213,7 @@ fn add_up<const ADDITION: u8>(
     schedules: &[RoundKeys],
     inputs: &[u128; PIECE],
     count: usize,
-    sums: &mut Sums,
+    sums: &mut CipherSums,
 ) {
     let levels = schedules.len().ilog2() as usize - 2;
     let zero = _mm512_setzero_si512();

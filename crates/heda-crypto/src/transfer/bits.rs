@@ -7,10 +7,10 @@
 //!
 //! Messages: chooser → sender: a [`BitRequest`] ahead, later [`BitCorrections`].
 
-use super::extension::{Chooser, Rows, Sender};
+use super::extension::{Chooser, ExtendedRows, Sender};
 use super::field::{FieldBits, Multiples};
-use super::part::{Part, parts};
-use super::request::{Request, Shape};
+use super::part::{TransferPart, parts};
+use super::request::{Request, RequestShape};
 use super::{MAX_PAD_BYTES, TransferError, expect_count, expect_length};
 use std::fmt;
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub struct BitRequest(pub(super) Request);
 impl BitRequest {
     /// Bytes of a request for so many transfers.
     pub fn bytes(field: FieldBits, transfers: usize) -> Result<usize, TransferError> {
-        Ok(Shape::new(field, 1, transfers)?.request_bytes())
+        Ok(RequestShape::new(field, 1, transfers)?.request_bytes())
     }
 
     /// The request as it is sent.
@@ -39,7 +39,7 @@ impl BitRequest {
         bytes: &[u8],
     ) -> Result<Self, TransferError> {
         Ok(Self(Request::from_bytes(
-            Shape::new(field, 1, transfers)?,
+            RequestShape::new(field, 1, transfers)?,
             bytes,
         )?))
     }
@@ -113,28 +113,28 @@ fn write_bytes(words: &[u128], bytes: &mut [u8]) {
 }
 
 /// The chooser's side of random transfers that are not yet used.
-pub struct RandomBits(Part<RandomChoices>);
+pub struct RandomBits(TransferPart<RandomChoices>);
 
 struct RandomChoices {
     choices: Zeroizing<Vec<u8>>,
-    rows: Arc<Rows>,
+    rows: Arc<ExtendedRows>,
 }
 
 /// The chooser's side of transfers with the wanted choices.
-pub struct ChosenBits(Part<WantedChoices>);
+pub struct ChosenBits(TransferPart<WantedChoices>);
 
 struct WantedChoices {
     /// Of the transfers from `first` on.
     wanted: Zeroizing<Vec<u8>>,
     first: usize,
-    rows: Arc<Rows>,
+    rows: Arc<ExtendedRows>,
 }
 
 /// The sender's side of random transfers that are not yet used.
-pub struct BitKeys(Part<Keys>);
+pub struct BitKeys(TransferPart<BitKeyRows>);
 
-struct Keys {
-    rows: Rows,
+struct BitKeyRows {
+    rows: ExtendedRows,
     multiples: Arc<Multiples>,
 }
 
@@ -144,7 +144,7 @@ impl RandomBits {
     /// Step 11: from the random choices to the wanted ones.
     pub fn correct(self, wanted: &[bool]) -> Result<(BitCorrections, ChosenBits), TransferError> {
         expect_count("the list of choices", wanted.len(), self.count())?;
-        let Part { shared, range } = self.0;
+        let TransferPart { shared, range } = self.0;
         let wanted = Zeroizing::new(wanted.iter().map(|w| u8::from(*w)).collect::<Vec<u8>>());
         let random = &shared.choices[range.clone()];
         let corrections = wanted.iter().zip(random).map(|(w, r)| w ^ r).collect();
@@ -156,7 +156,7 @@ impl RandomBits {
         let shared = Arc::new(chosen);
         Ok((
             BitCorrections(corrections),
-            ChosenBits(Part { shared, range }),
+            ChosenBits(TransferPart { shared, range }),
         ))
     }
 }
@@ -164,7 +164,7 @@ impl RandomBits {
 impl ChosenBits {
     /// The choices, one a transfer.
     pub(super) fn wanted(&self) -> Zeroizing<Vec<u8>> {
-        let Part { shared, range } = &self.0;
+        let TransferPart { shared, range } = &self.0;
         let range = range.start - shared.first..range.end - shared.first;
         Zeroizing::new(shared.wanted[range].to_vec())
     }
@@ -177,7 +177,7 @@ impl ChosenBits {
     ) -> Result<(), TransferError> {
         let count = pad_words(pad_bytes)?;
         let mut pad = Zeroizing::new(vec![0; count * 16]);
-        let Part { shared, range } = self.0;
+        let TransferPart { shared, range } = self.0;
         let rows = &shared.rows;
         rows.hash.run(
             rows.numbers(&range),
@@ -202,8 +202,8 @@ impl BitKeys {
     ) -> Result<(), TransferError> {
         expect_count("the list of corrections", corrections.0.len(), self.count())?;
         let count = pad_words(pad_bytes)?;
-        let Part { shared, range } = self.0;
-        let Keys { rows, multiples } = shared.as_ref();
+        let TransferPart { shared, range } = self.0;
+        let BitKeyRows { rows, multiples } = shared.as_ref();
         let delta = multiples.rows()[1];
         let mut pads = Zeroizing::new(vec![0; 2 * count * 16]);
         rows.hash.run(
@@ -236,7 +236,7 @@ impl Chooser {
         &mut self,
         transfers: usize,
     ) -> Result<(BitRequest, RandomBits), TransferError> {
-        let shape = Shape::new(self.field(), 1, transfers)?;
+        let shape = RequestShape::new(self.field(), 1, transfers)?;
         let (request, u, rows) = self.extend(shape)?;
         let bits = u
             .iter()
@@ -245,7 +245,7 @@ impl Chooser {
             choices: Zeroizing::new(bits.take(transfers).collect::<Vec<u8>>()),
             rows: rows.into(),
         };
-        let random = RandomBits(Part::whole(random, transfers));
+        let random = RandomBits(TransferPart::whole(random, transfers));
         Ok((BitRequest(request), random))
     }
 }
@@ -254,8 +254,8 @@ impl Sender {
     /// Takes part in random transfers of one of two (steps 7 and 10).
     pub fn accept_bits(&mut self, request: &BitRequest) -> Result<BitKeys, TransferError> {
         let (rows, multiples) = self.accept(&request.0)?;
-        let keys = Keys { rows, multiples };
-        Ok(BitKeys(Part::whole(keys, request.0.shape.rows)))
+        let keys = BitKeyRows { rows, multiples };
+        Ok(BitKeys(TransferPart::whole(keys, request.0.shape.rows)))
     }
 }
 

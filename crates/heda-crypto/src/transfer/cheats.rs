@@ -4,7 +4,7 @@
 
 use super::extension::Draft;
 use super::field::bit_mask;
-use super::request::{Request, Shape};
+use super::request::{Request, RequestShape};
 use super::stream::BLOCK_WORDS;
 use super::tests::{bit_pads, field, rng, session};
 use super::*;
@@ -112,7 +112,7 @@ fn columns_that_differ_pass_only_with_the_right_guess_at_delta() {
             let mut passed = Vec::new();
             for guess in 0..1 << BITS {
                 let (mut chooser, mut sender) = session(BITS as u32, 22);
-                let shape = Shape::new(field(BITS as u32), planes, ROWS).unwrap();
+                let shape = RequestShape::new(field(BITS as u32), planes, ROWS).unwrap();
                 let mut draft = chooser.draft(shape).unwrap();
                 let column_bytes = ROWS.div_ceil(8) + 16;
                 Split { tree, guess }.spoil(&mut draft, BITS, planes, column_bytes);
@@ -144,7 +144,7 @@ fn a_column_that_differs_without_a_guess_is_caught_in_every_tree() {
     for tree in 1..field(6).trees() {
         let (mut chooser, mut sender) = session(6, 23);
         let mut draft = chooser
-            .draft(Shape::new(field(6), 1, ROWS).unwrap())
+            .draft(RequestShape::new(field(6), 1, ROWS).unwrap())
             .unwrap();
         let column_bytes = ROWS.div_ceil(8) + 16;
         Split { tree, guess: 0 }.spoil(&mut draft, 6, 1, column_bytes);
@@ -162,7 +162,7 @@ fn other_choices_than_those_of_the_first_tree_are_caught() {
     // The chooser answers for u + e everywhere, but tree 0 stands for u.
     let (mut chooser, mut sender) = session(6, 24);
     let mut draft = chooser
-        .draft(Shape::new(field(6), 1, ROWS).unwrap())
+        .draft(RequestShape::new(field(6), 1, ROWS).unwrap())
         .unwrap();
     draft.u[1] ^= 1;
     let (request, _, _) = chooser.close(draft);
@@ -268,7 +268,8 @@ fn a_request_for_one_kind_or_field_is_not_taken_for_another() {
     // Same length, other number of rows: 9 to 16 rows have 2 bytes a column.
     let fewer = BitRequest::from_bytes(field(6), 15, &bytes).unwrap();
     assert!(sender.accept_bits(&fewer).unwrap_err().is_cheating());
-    let request = Request::from_bytes(Shape::new(field(5), 1, 0).unwrap(), &[0; 456]).unwrap();
+    let request =
+        Request::from_bytes(RequestShape::new(field(5), 1, 0).unwrap(), &[0; 456]).unwrap();
     let (_, mut sender) = session(6, 28);
     assert!(sender.accept(&request).is_err());
 }
@@ -277,7 +278,7 @@ fn a_request_for_one_kind_or_field_is_not_taken_for_another() {
 #[test]
 fn the_answer_to_a_challenge_is_masked() {
     for planes in [1, 6] {
-        let shape = Shape::new(field(6), planes, ROWS).unwrap();
+        let shape = RequestShape::new(field(6), planes, ROWS).unwrap();
         let image = |change: u128| -> Vec<u128> {
             let (mut chooser, _) = session(6, 29);
             let mut draft = chooser.draft(shape).unwrap();
@@ -298,7 +299,7 @@ fn the_answer_to_a_challenge_is_masked() {
 #[test]
 fn no_stream_is_used_twice() {
     let (mut chooser, _) = session(6, 30);
-    let shape = Shape::new(field(6), 1, 8 * 1024).unwrap();
+    let shape = RequestShape::new(field(6), 1, 8 * 1024).unwrap();
     let mut drafts = Vec::new();
     for _ in 0..2 {
         let (request, u, _) = chooser.extend(shape).unwrap();
@@ -319,7 +320,7 @@ fn no_stream_is_used_twice() {
 fn no_stream_is_used_twice_within_a_request() {
     let (chooser, _) = session(4, 31);
     for planes in [1, 4] {
-        let shape = Shape::new(field(4), planes, 3 * 64 * 128).unwrap();
+        let shape = RequestShape::new(field(4), planes, 3 * 64 * 128).unwrap();
         let draft = chooser.draft(shape).unwrap();
         let (u, v) = (draft.u.chunks_exact(64), draft.v.chunks_exact(64));
         let planes: std::collections::BTreeSet<&[u128]> = u.clone().chain(v.clone()).collect();

@@ -11,9 +11,9 @@
 use super::check::{self, Challenge, Image};
 use super::field::{FieldBits, Multiples, ROW_BITS};
 use super::hash::RowHash;
-use super::request::{Request, Shape};
+use super::request::{Request, RequestShape};
 use super::setup::Transcript;
-use super::stream::{BLOCK_WORDS, Leaves, Place, Summation};
+use super::stream::{BLOCK_WORDS, Leaves, StreamPlace, Summation};
 use super::transpose::transpose;
 use super::{MAX_STREAM_WORDS, MAX_TRANSFERS, TransferError, TreeLabel};
 use super::{expect_field, read_words};
@@ -26,7 +26,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 /// What both sides count and know alike.
-pub(super) struct Session {
+pub(super) struct ExtensionSession {
     field: FieldBits,
     transcript: Transcript,
     hash: RowHash,
@@ -35,7 +35,7 @@ pub(super) struct Session {
     position: u64,
 }
 
-impl Session {
+impl ExtensionSession {
     pub(super) fn new(field: FieldBits, transcript: Transcript) -> Self {
         Self {
             field,
@@ -48,8 +48,8 @@ impl Session {
     }
 
     /// Where block `block` lies in the streams.
-    fn place(&self, shape: &Shape, block: usize) -> Place {
-        Place {
+    fn place(&self, shape: &RequestShape, block: usize) -> StreamPlace {
+        StreamPlace {
             position: self.position + (block * shape.u_words()) as u64,
             planes: shape.planes,
             words: shape.block_words(block).len(),
@@ -57,7 +57,7 @@ impl Session {
     }
 
     /// Whether so many transfers are left.
-    fn reserve(&self, shape: &Shape) -> Result<(), TransferError> {
+    fn reserve(&self, shape: &RequestShape) -> Result<(), TransferError> {
         let rows = self.next_row + shape.rows as u64;
         let words = self.position + (shape.blocks() * shape.u_words()) as u64;
         match rows <= MAX_TRANSFERS && words <= MAX_STREAM_WORDS {
@@ -67,7 +67,7 @@ impl Session {
     }
 
     /// The challenge to a request: from all that went before, its shape and its columns.
-    fn challenge(&self, shape: &Shape, blocks: &[[u8; 32]]) -> Challenge {
+    fn challenge(&self, shape: &RequestShape, blocks: &[[u8; 32]]) -> Challenge {
         let mut before = self.transcript.clone();
         for number in [shape.planes as u64, shape.rows as u64, self.next_row] {
             before.add(&number.to_le_bytes());
@@ -76,7 +76,13 @@ impl Session {
     }
 
     /// Moves on; what follows depends on this request.
-    fn advance(&mut self, shape: &Shape, challenge: &Challenge, image: &[u8], digest: &[u8]) {
+    fn advance(
+        &mut self,
+        shape: &RequestShape,
+        challenge: &Challenge,
+        image: &[u8],
+        digest: &[u8],
+    ) {
         self.transcript.add(challenge.as_bytes());
         self.transcript.add(image);
         self.transcript.add(digest);
@@ -86,13 +92,13 @@ impl Session {
 }
 
 /// Rows of a batch, numbered through the session.
-pub(super) struct Rows {
+pub(super) struct ExtendedRows {
     pub(super) hash: RowHash,
     pub(super) first: u64,
     pub(super) words: Zeroizing<Vec<u128>>,
 }
 
-impl Rows {
+impl ExtendedRows {
     /// The numbers in the session of some of the batch's rows.
     pub(super) fn numbers(&self, range: &Range<usize>) -> Range<u64> {
         self.first + range.start as u64..self.first + range.end as u64
@@ -112,7 +118,7 @@ fn write_rows(planes: &[u128], rows: &mut [u128]) {
 }
 
 /// Zeroes what does not travel.
-fn cut_last_word(shape: &Shape, block: usize, planes: &mut [u128]) {
+fn cut_last_word(shape: &RequestShape, block: usize, planes: &mut [u128]) {
     let words = shape.block_words(block);
     if shape.row_words() > 0 && words.contains(&(shape.row_words() - 1)) {
         let last = shape.row_words() - 1;
@@ -124,7 +130,7 @@ fn cut_last_word(shape: &Shape, block: usize, planes: &mut [u128]) {
 
 /// The columns of a request, before the challenge.
 pub(super) struct Draft {
-    shape: Shape,
+    shape: RequestShape,
     /// The bytes of every block's corrections.
     pub(super) parts: Vec<Vec<u8>>,
     pub(super) u: Zeroizing<Vec<u128>>,
@@ -133,12 +139,12 @@ pub(super) struct Draft {
 
 /// The party that makes requests and gets one key of each transfer. It cannot be cloned or stored.
 pub struct Chooser {
-    session: Session,
+    session: ExtensionSession,
     trees: Vec<Leaves>,
 }
 
 impl Chooser {
-    pub(super) fn new(session: Session, keys: &[Vec<u128>]) -> Self {
+    pub(super) fn new(session: ExtensionSession, keys: &[Vec<u128>]) -> Self {
         let trees = keys
             .iter()
             .enumerate()
@@ -162,14 +168,14 @@ impl Chooser {
     /// Steps 6, 8 and 9: a request, the choices u (block by block, plane by plane) and the rows v.
     pub(super) fn extend(
         &mut self,
-        shape: Shape,
-    ) -> Result<(Request, Zeroizing<Vec<u128>>, Rows), TransferError> {
+        shape: RequestShape,
+    ) -> Result<(Request, Zeroizing<Vec<u128>>, ExtendedRows), TransferError> {
         let draft = self.draft(shape)?;
         Ok(self.close(draft))
     }
 
     /// Step 6: all columns.
-    pub(super) fn draft(&self, shape: Shape) -> Result<Draft, TransferError> {
+    pub(super) fn draft(&self, shape: RequestShape) -> Result<Draft, TransferError> {
         self.session.reserve(&shape)?;
         let mut u = Zeroizing::new(vec![0; shape.blocks() * shape.u_words()]);
         let mut v = Zeroizing::new(vec![0; shape.blocks() * shape.v_words()]);
@@ -183,7 +189,7 @@ impl Chooser {
     }
 
     /// Steps 8 and 9: the answer to the challenge that the columns lead to.
-    pub(super) fn close(&mut self, draft: Draft) -> (Request, Zeroizing<Vec<u128>>, Rows) {
+    pub(super) fn close(&mut self, draft: Draft) -> (Request, Zeroizing<Vec<u128>>, ExtendedRows) {
         let Draft { shape, parts, u, v } = draft;
         let digests: Vec<[u8; 32]> = parts.par_iter().map(|p| Sha256::digest(p).into()).collect();
         let challenge = self.session.challenge(&shape, &digests);
@@ -209,7 +215,13 @@ impl Chooser {
     }
 
     /// Step 6: u and v of a block, and the bytes of its corrections.
-    fn columns(&self, shape: &Shape, block: usize, u: &mut [u128], v: &mut [u128]) -> Vec<u8> {
+    fn columns(
+        &self,
+        shape: &RequestShape,
+        block: usize,
+        u: &mut [u128],
+        v: &mut [u128],
+    ) -> Vec<u8> {
         let mut room = Summation::new(shape.field, self.session.place(shape, block));
         let words = shape.block_words(block);
         let mut bytes = Vec::with_capacity(shape.sent_planes() * shape.plane_bytes(block));
@@ -238,18 +250,18 @@ impl Chooser {
 
 /// The rows of a checked batch, and the session after it.
 fn finish(
-    session: &mut Session,
+    session: &mut ExtensionSession,
     request: &Request,
     challenge: &Challenge,
     planes: &[u128],
-) -> Rows {
+) -> ExtendedRows {
     let shape = &request.shape;
     let mut words = Zeroizing::new(vec![0; shape.rows]);
     words
         .par_chunks_mut(BLOCK_WORDS * 128)
         .zip(planes.par_chunks(shape.v_words()))
         .for_each(|(rows, planes)| write_rows(planes, rows));
-    let rows = Rows {
+    let rows = ExtendedRows {
         hash: session.hash,
         first: session.next_row,
         words,
@@ -268,12 +280,12 @@ struct Secrets {
 
 /// The party that has all keys of each transfer. It cannot be cloned or stored.
 pub struct Sender {
-    session: Session,
+    session: ExtensionSession,
     secrets: Option<Secrets>,
 }
 
 impl Sender {
-    pub(super) fn new(session: Session, delta: &[u8], keys: &[Vec<u128>]) -> Self {
+    pub(super) fn new(session: ExtensionSession, delta: &[u8], keys: &[Vec<u128>]) -> Self {
         let trees = keys
             .iter()
             .enumerate()
@@ -314,7 +326,7 @@ impl Sender {
     pub(super) fn accept(
         &mut self,
         request: &Request,
-    ) -> Result<(Rows, Arc<Multiples>), TransferError> {
+    ) -> Result<(ExtendedRows, Arc<Multiples>), TransferError> {
         let secrets = self.secrets.as_ref().ok_or(TransferError::Poisoned)?;
         let shape = &request.shape;
         expect_field("the request", shape.field, self.session.field)?;
@@ -355,7 +367,14 @@ impl Sender {
     }
 
     /// Step 7: w of a block.
-    fn columns(&self, secrets: &Secrets, shape: &Shape, block: usize, part: &[u8], w: &mut [u128]) {
+    fn columns(
+        &self,
+        secrets: &Secrets,
+        shape: &RequestShape,
+        block: usize,
+        part: &[u8],
+        w: &mut [u128],
+    ) {
         let mut room = Summation::new(shape.field, self.session.place(shape, block));
         let words = shape.block_words(block);
         let mut corrections = vec![0; shape.u_words()];
@@ -379,7 +398,12 @@ impl Sender {
 }
 
 /// The image of v that the chooser must have, from that of w and the one of u that it sent.
-fn expected_image(secrets: &Secrets, shape: &Shape, mut w_image: Image, u_image: &[u8]) -> Image {
+fn expected_image(
+    secrets: &Secrets,
+    shape: &RequestShape,
+    mut w_image: Image,
+    u_image: &[u8],
+) -> Image {
     let u_image: Vec<u128> = read_words(u_image).collect();
     let field = shape.field;
     for (delta, w) in secrets

@@ -7,11 +7,11 @@
 //!
 //! Messages: chooser → sender: an [`IndexRequest`] ahead, later [`IndexCorrections`].
 
-use super::extension::{Chooser, Rows, Sender};
+use super::extension::{Chooser, ExtendedRows, Sender};
 use super::field::{self, FieldBits, Multiples};
 use super::hash::RowHash;
-use super::part::{Part, parts};
-use super::request::{Request, Shape};
+use super::part::{TransferPart, parts};
+use super::request::{Request, RequestShape};
 use super::stream::BLOCK_WORDS;
 use super::{MAX_ENTRY_BITS, TransferError, expect_count, expect_field, expect_length};
 use crate::bits::{BitReader, BitWriter, packed_bytes};
@@ -27,7 +27,7 @@ pub struct IndexRequest(pub(super) Request);
 impl IndexRequest {
     /// Bytes of a request for so many transfers.
     pub fn bytes(field: FieldBits, transfers: usize) -> Result<usize, TransferError> {
-        Ok(Shape::new(field, field.get(), transfers)?.request_bytes())
+        Ok(RequestShape::new(field, field.get(), transfers)?.request_bytes())
     }
 
     /// The request as it is sent.
@@ -41,7 +41,7 @@ impl IndexRequest {
         transfers: usize,
         bytes: &[u8],
     ) -> Result<Self, TransferError> {
-        let shape = Shape::new(field, field.get(), transfers)?;
+        let shape = RequestShape::new(field, field.get(), transfers)?;
         Ok(Self(Request::from_bytes(shape, bytes)?))
     }
 }
@@ -115,23 +115,23 @@ pub(super) fn entry_mask(entry_bits: u32) -> Result<u16, TransferError> {
 }
 
 /// The chooser's side of random transfers that are not yet used.
-pub struct RandomIndices(Part<RandomPlaces>);
+pub struct RandomIndices(TransferPart<RandomPlaces>);
 
 struct RandomPlaces {
     field: FieldBits,
     indices: Zeroizing<Vec<u8>>,
-    rows: Arc<Rows>,
+    rows: Arc<ExtendedRows>,
 }
 
 /// The chooser's side of transfers with the wanted indices.
-pub struct ChosenIndices(Part<Rows>);
+pub struct ChosenIndices(TransferPart<ExtendedRows>);
 
 /// The sender's side of random transfers that are not yet used.
-pub struct IndexKeys(Part<Keys>);
+pub struct IndexKeys(TransferPart<IndexKeyRows>);
 
-struct Keys {
+struct IndexKeyRows {
     field: FieldBits,
-    rows: Rows,
+    rows: ExtendedRows,
     multiples: Arc<Multiples>,
 }
 
@@ -144,7 +144,7 @@ impl RandomIndices {
         wanted: &[u8],
     ) -> Result<(IndexCorrections, ChosenIndices), TransferError> {
         expect_count("the list of indices", wanted.len(), self.count())?;
-        let Part { shared, range } = self.0;
+        let TransferPart { shared, range } = self.0;
         let field = shared.field;
         let outside = |index: &u8| usize::from(*index) >= field.elements();
         if let Some(row) = wanted.iter().position(outside) {
@@ -155,7 +155,7 @@ impl RandomIndices {
         let shared = Arc::clone(&shared.rows);
         Ok((
             IndexCorrections { field, values },
-            ChosenIndices(Part { shared, range }),
+            ChosenIndices(TransferPart { shared, range }),
         ))
     }
 }
@@ -163,13 +163,13 @@ impl RandomIndices {
 impl ChosenIndices {
     /// The hash of the session, and the numbers of these transfers in it.
     pub(super) fn numbers(&self) -> (RowHash, Range<u64>) {
-        let Part { shared, range } = &self.0;
+        let TransferPart { shared, range } = &self.0;
         (shared.hash, shared.numbers(range))
     }
 
     /// Step 13, whole: the key at the index of every transfer.
     pub(super) fn keys(self) -> Zeroizing<Vec<u128>> {
-        let Part {
+        let TransferPart {
             shared: rows,
             range,
         } = self.0;
@@ -194,7 +194,7 @@ impl ChosenIndices {
 impl IndexKeys {
     /// The hash of the session, and the numbers of these transfers in it.
     pub(super) fn numbers(&self) -> (RowHash, Range<u64>) {
-        let Part { shared, range } = &self.0;
+        let TransferPart { shared, range } = &self.0;
         (shared.rows.hash, shared.rows.numbers(range))
     }
 
@@ -225,8 +225,8 @@ impl IndexKeys {
     ) -> Result<(), TransferError> {
         let what = "the list of corrections";
         expect_count(what, corrections.values.len(), self.count())?;
-        let Part { shared, range } = self.0;
-        let Keys {
+        let TransferPart { shared, range } = self.0;
+        let IndexKeyRows {
             field,
             rows,
             multiples,
@@ -266,7 +266,7 @@ impl Chooser {
         transfers: usize,
     ) -> Result<(IndexRequest, RandomIndices), TransferError> {
         let field = self.field();
-        let shape = Shape::new(field, field.get(), transfers)?;
+        let shape = RequestShape::new(field, field.get(), transfers)?;
         let (request, u, rows) = self.extend(shape)?;
         let mut indices = Zeroizing::new(vec![0; transfers]);
         let blocks = u.chunks_exact(field.get() * BLOCK_WORDS);
@@ -286,7 +286,7 @@ impl Chooser {
             indices,
             rows,
         };
-        let random = RandomIndices(Part::whole(random, transfers));
+        let random = RandomIndices(TransferPart::whole(random, transfers));
         Ok((IndexRequest(request), random))
     }
 }
@@ -295,12 +295,12 @@ impl Sender {
     /// Takes part in random transfers of one of 2^f (steps 7 and 10).
     pub fn accept_indices(&mut self, request: &IndexRequest) -> Result<IndexKeys, TransferError> {
         let (rows, multiples) = self.accept(&request.0)?;
-        let keys = Keys {
+        let keys = IndexKeyRows {
             field: self.field(),
             rows,
             multiples,
         };
-        Ok(IndexKeys(Part::whole(keys, request.0.shape.rows)))
+        Ok(IndexKeys(TransferPart::whole(keys, request.0.shape.rows)))
     }
 }
 

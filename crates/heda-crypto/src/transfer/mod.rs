@@ -177,6 +177,17 @@ pub enum TransferError {
     /// The keys of this session have been used as often as is safe.
     #[error("this session has made all transfers that its keys allow; begin a new one")]
     Exhausted,
+    /// Packed words of another length than so many have.
+    #[error("{got} bytes where {expected} were expected")]
+    PackedLength {
+        /// What arrived.
+        got: usize,
+        /// What so many words take.
+        expected: usize,
+    },
+    /// Bits after the last of the packed words.
+    #[error("bits are set after the last number")]
+    PackedPadding,
 }
 
 impl TransferError {

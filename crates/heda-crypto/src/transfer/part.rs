@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Some of the transfers that share an `S`.
-pub(super) struct Part<S> {
+pub(super) struct TransferPart<S> {
     pub(super) shared: Arc<S>,
     pub(super) range: Range<usize>,
 }
 
-impl<S> Part<S> {
+impl<S> TransferPart<S> {
     /// All of them.
     pub(super) fn whole(shared: S, count: usize) -> Self {
         Self {

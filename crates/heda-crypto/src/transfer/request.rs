@@ -17,14 +17,14 @@ const DIGEST_BYTES: usize = 32;
 
 /// How a request of so many rows is cut into words and blocks. The last word holds the masking rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct RequestShape {
     pub(super) field: FieldBits,
     /// Planes of u: one for bits, f for elements of the field.
     pub(super) planes: usize,
     pub(super) rows: usize,
 }
 
-impl Shape {
+impl RequestShape {
     /// Choices are bits (`planes` = 1) or elements of the field (`planes` = f).
     pub(super) fn new(field: FieldBits, planes: usize, rows: usize) -> Result<Self, TransferError> {
         match rows {
@@ -111,12 +111,12 @@ impl Shape {
 /// A request as bytes, of the length that its shape demands.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Request {
-    pub(super) shape: Shape,
+    pub(super) shape: RequestShape,
     pub(super) bytes: Vec<u8>,
 }
 
 impl Request {
-    pub(super) fn from_bytes(shape: Shape, bytes: &[u8]) -> Result<Self, TransferError> {
+    pub(super) fn from_bytes(shape: RequestShape, bytes: &[u8]) -> Result<Self, TransferError> {
         expect_length("the request", bytes, shape.request_bytes())?;
         Ok(Self {
             shape,

@@ -14,7 +14,7 @@
 //! commitments; a digest of all commitments.
 
 use super::base::{self, BaseSender, POINT_BYTES, Point};
-use super::extension::{Chooser, Sender, Session};
+use super::extension::{Chooser, ExtensionSession, Sender};
 use super::field::FieldBits;
 use super::ggm::{Punctured, Tree, TreeLabel, move_by};
 use super::{TransferError, expect_count, expect_length, low_word, read_words};
@@ -275,7 +275,10 @@ pub(super) struct Grown {
 impl Grown {
     pub(super) fn ready(mut self) -> Chooser {
         self.transcript.add(&self.third.to_bytes());
-        Chooser::new(Session::new(self.field, self.transcript), &self.streams)
+        Chooser::new(
+            ExtensionSession::new(self.field, self.transcript),
+            &self.streams,
+        )
     }
 }
 
@@ -344,7 +347,7 @@ impl SenderSetup {
             return Err(TransferError::InconsistentTrees);
         }
         self.transcript.add(&third.to_bytes());
-        let session = Session::new(field, self.transcript);
+        let session = ExtensionSession::new(field, self.transcript);
         Ok(Sender::new(session, &self.delta, &streams))
     }
 

@@ -9,7 +9,7 @@
 //! while the leaves go by (`cipher`).
 
 use super::field::{FieldBits, MAX_BITS, bit_mask};
-use crate::cipher::{Addition, Ciphers, PIECE, Sums};
+use crate::cipher::{Addition, CipherSums, Ciphers, PIECE};
 use zeroize::{Zeroize, Zeroizing};
 
 /// Words of 128 rows in a block: as many as are encrypted together.
@@ -42,7 +42,7 @@ impl Leaves {
 
 /// Where a block lies in the streams.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct StreamPlace {
     /// The first word of the block's first plane in every stream.
     pub(super) position: u64,
     /// Planes of u: one for bits, f for elements of the field.
@@ -57,10 +57,10 @@ pub(super) struct Place {
 /// *lanes* are the words of the planes that are encrypted together, one plane after the other.
 pub(super) struct Summation {
     field: FieldBits,
-    place: Place,
+    place: StreamPlace,
     counters: Plane,
     /// Lane by lane: sums of streams.
-    lanes: Box<Sums>,
+    lanes: Box<CipherSums>,
     /// Plane by plane: the sum of all streams.
     sums: Vec<Plane>,
     /// Plane by plane and bit by bit: the sum of the streams of all leaves with that bit.
@@ -70,12 +70,12 @@ pub(super) struct Summation {
 }
 
 impl Summation {
-    pub(super) fn new(field: FieldBits, place: Place) -> Self {
+    pub(super) fn new(field: FieldBits, place: StreamPlace) -> Self {
         Self {
             field,
             place,
             counters: [0; BLOCK_WORDS],
-            lanes: Sums::new(),
+            lanes: CipherSums::new(),
             sums: vec![[0; BLOCK_WORDS]; place.planes],
             by_bit: vec![[0; BLOCK_WORDS]; place.planes * field.get()],
             powers: [[0; BLOCK_WORDS]; 2 * MAX_BITS - 1],
@@ -231,7 +231,7 @@ mod tests {
                 .map(|y| keys[y ^ usize::from(delta)])
                 .collect();
             for planes in [1, field.get()] {
-                let place = Place {
+                let place = StreamPlace {
                     position: 1000,
                     planes,
                     words: BLOCK_WORDS,

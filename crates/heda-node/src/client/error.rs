@@ -1,9 +1,9 @@
 //! Why there is no session with a provider: who is at fault, and whether it may pass.
 
+use crate::identity::IdentityError;
 use crate::identity::fingerprint::PeerFingerprint;
-use crate::identity::trust::{TlsSetupError, TrustError};
+use crate::identity::trust::TrustError;
 use crate::wire::frame::FrameError;
-use crate::wire::greeting::GreetingError;
 use heda_blocks::stop::Stop;
 use heda_job::proposal::PROTOCOL_VERSION;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub enum ConnectError {
         /// The provider's name in the job.
         provider: String,
         /// What is wrong.
-        cause: Box<NoSetup>,
+        cause: Box<NoSession>,
     },
     /// Nobody answers there.
     #[error("{provider} cannot be reached at {address}: {cause}")]
@@ -36,7 +36,7 @@ pub enum ConnectError {
         /// Its address.
         address: String,
         /// What happened instead.
-        cause: NoAnswer,
+        cause: Box<NoSession>,
     },
     /// Somebody else answers there.
     #[error("whoever answers at {address} is not {provider}: {cause}")]
@@ -46,7 +46,7 @@ pub enum ConnectError {
         /// Its address.
         address: String,
         /// What is wrong with its certificate.
-        cause: Box<BadCertificate>,
+        cause: Box<NoSession>,
     },
     /// The provider does not know us, or our certificate is not valid there.
     #[error(
@@ -67,7 +67,7 @@ pub enum ConnectError {
         /// The provider's name in the job.
         provider: String,
         /// Both versions.
-        cause: Box<NoGreeting>,
+        cause: Box<NoSession>,
     },
     /// The provider says no, for a reason that does not pass.
     #[error("{provider} refuses the session: {stop}")]
@@ -108,25 +108,37 @@ impl ConnectError {
     }
 }
 
-/// What stands in the way of a handshake, or of knowing whom it was with.
+/// What went wrong where a session was to begin.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum NoSetup {
+pub enum NoSession {
     /// The job's way of recognising the provider does not serve.
     #[error(transparent)]
     Trust(#[from] TrustError),
     /// Our own key or certificate does not serve.
     #[error(transparent)]
-    Tls(#[from] TlsSetupError),
+    Identity(#[from] IdentityError),
     /// Identities are Ed25519 keys.
     #[error("its key is not an Ed25519 key; its operator makes one with `heda init`")]
     OtherKey,
-}
-
-/// What happened where an answer was due. All of it may pass.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoAnswer {
+    /// Its certificate is not the one that was expected, or not valid.
+    #[error("{}", certificate_words(.0))]
+    Certificate(rustls::CertificateError),
+    /// Its greeting does not fit, or is no frame.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// The provider knows no protocol of this name.
+    #[error("it does not speak the protocol of Heda; the address belongs to another program")]
+    OtherProtocol,
+    /// The provider has no key exchange in common with us.
+    #[error(
+        "it does not know the key exchange X25519MLKEM768, which this program (protocol version \
+         {PROTOCOL_VERSION}) requires; the provider must update"
+    )]
+    KeyExchange,
+    /// The provider says so.
+    #[error("{0}")]
+    Told(Stop),
     /// Nothing.
     #[error("no answer within {0:?}")]
     Silence(Duration),
@@ -144,40 +156,11 @@ pub enum NoAnswer {
     CutOff,
 }
 
-/// Why a greeting was none of ours.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoGreeting {
-    /// It is there and does not fit.
-    #[error(transparent)]
-    Greeting(#[from] GreetingError),
-    /// It is no frame.
-    #[error(transparent)]
-    Frame(#[from] FrameError),
-    /// The provider knows no protocol of this name.
-    #[error("it does not speak the protocol of Heda; the address belongs to another program")]
-    OtherProtocol,
-    /// The provider has no key exchange in common with us.
-    #[error(
-        "it does not know the key exchange X25519MLKEM768, which this program (protocol version \
-         {PROTOCOL_VERSION}) requires; the provider must update"
-    )]
-    KeyExchange,
-    /// The provider says so.
-    #[error("{0}")]
-    Told(Stop),
-}
-
 /// What is wrong with a certificate, in words for people.
-#[derive(Debug, thiserror::Error)]
-pub struct BadCertificate(pub(super) rustls::CertificateError);
-
-impl std::fmt::Display for BadCertificate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.0 {
-            // What our own verifier said.
-            rustls::CertificateError::Other(other) => other.0.fmt(f),
-            other => write!(f, "{other:?}"),
-        }
+fn certificate_words(error: &rustls::CertificateError) -> String {
+    match error {
+        // What our own verifier said.
+        rustls::CertificateError::Other(other) => other.0.to_string(),
+        other => format!("{other:?}"),
     }
 }

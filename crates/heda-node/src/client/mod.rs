@@ -5,15 +5,15 @@ pub mod reached;
 pub mod state;
 pub mod training;
 
-pub use error::{BadCertificate, ConnectError, NoAnswer, NoGreeting, NoSetup};
+pub use error::{ConnectError, NoSession};
 
 use crate::identity::Identity;
 use crate::identity::fingerprint::ed25519_key;
 use crate::identity::trust::{Trust, TrustedPeer, client_tls};
 use crate::system::clock::Clock;
-use crate::wire::carrier::{ReadError, read_frame, write_frame};
-use crate::wire::frame::{Frame, Kind};
-use crate::wire::greeting::{Greeting, GreetingError};
+use crate::wire::carrier::{read_frame, write_frame};
+use crate::wire::frame::{Frame, FrameError, FrameKind};
+use crate::wire::greeting::Greeting;
 use crate::wire::read_ahead::ReadAhead;
 use crate::wire::{NetworkWire, Surroundings, WireLimits};
 use ed25519_dalek::VerifyingKey;
@@ -94,7 +94,7 @@ impl Connector {
         let opened = tokio::time::timeout(self.connect_patience, attempt.open()).await;
         opened.unwrap_or_else(|_| {
             let patience = self.connect_patience;
-            Err(attempt.unreachable(NoAnswer::Silence(patience)))
+            Err(attempt.unreachable(NoSession::Silence(patience)))
         })
     }
 
@@ -133,15 +133,15 @@ impl Attempt<'_> {
         self.to.peer.label.clone()
     }
 
-    fn unreachable(&self, cause: NoAnswer) -> ConnectError {
+    fn unreachable(&self, cause: NoSession) -> ConnectError {
         ConnectError::Unreachable {
             provider: self.provider(),
             address: self.to.address.clone(),
-            cause,
+            cause: Box::new(cause),
         }
     }
 
-    fn setup(&self, cause: impl Into<NoSetup>) -> ConnectError {
+    fn setup(&self, cause: impl Into<NoSession>) -> ConnectError {
         ConnectError::Setup {
             provider: self.provider(),
             cause: Box::new(cause.into()),
@@ -152,21 +152,21 @@ impl Attempt<'_> {
         let mut stream = self.secured().await?;
         let chain = stream.get_ref().1.peer_certificates();
         let identity = chain.and_then(|chain| ed25519_key(chain.first()?));
-        let identity = identity.ok_or_else(|| self.setup(NoSetup::OtherKey))?;
+        let identity = identity.ok_or_else(|| self.setup(NoSession::OtherKey))?;
         // A provider that refuses us may be gone before it reads this; its reason is still there.
         let _ = write_frame(&mut stream, &Frame::greeting()).await;
         match read_frame(&mut stream).await {
-            Ok(Some((Kind::Greeting, payload))) => self.check(&payload)?,
-            Ok(Some((Kind::Stop, payload))) => {
+            Ok(Some((FrameKind::Greeting, payload))) => self.check(&payload)?,
+            Ok(Some((FrameKind::Stop, payload))) => {
                 return Err(self.refused(Stop::from_bytes(&payload)));
             }
-            Ok(Some(_)) => return Err(self.greeting(GreetingError::Missing)),
-            Ok(None) => return Err(self.unreachable(NoAnswer::Ended)),
-            Err(ReadError::Broken(error)) => return Err(self.handshake_failed(error)),
-            Err(ReadError::Frame(error)) => return Err(self.greeting(error)),
-            Err(ReadError::CutOff | ReadError::Silent) => {
-                return Err(self.unreachable(NoAnswer::CutOff));
+            Ok(Some(_)) => return Err(self.greeting(FrameError::NoGreeting)),
+            Ok(None) => return Err(self.unreachable(NoSession::Ended)),
+            Err(FrameError::Broken(error)) => return Err(self.handshake_failed(error)),
+            Err(FrameError::CutOff | FrameError::Silent) => {
+                return Err(self.unreachable(NoSession::CutOff));
             }
+            Err(error) => return Err(self.greeting(error)),
         }
         let wire = NetworkWire::new(stream, self.connector.limits, Surroundings::default());
         Ok(Session { wire, identity })
@@ -177,7 +177,7 @@ impl Attempt<'_> {
         checked.map_err(|e| self.greeting(e))
     }
 
-    fn greeting(&self, cause: impl Into<NoGreeting>) -> ConnectError {
+    fn greeting(&self, cause: impl Into<NoSession>) -> ConnectError {
         ConnectError::Greeting {
             provider: self.provider(),
             cause: Box::new(cause.into()),
@@ -192,7 +192,7 @@ impl Attempt<'_> {
         let name = self.to.server_name().ok_or_else(malformed)?;
         let tls = self.tls()?;
         let tcp = TcpStream::connect(&self.to.address).await;
-        let tcp = tcp.map_err(|e| self.unreachable(NoAnswer::System(e)))?;
+        let tcp = tcp.map_err(|e| self.unreachable(NoSession::System(e)))?;
         let _ = tcp.set_nodelay(true);
         let mut stream = ReadAhead::new(tcp);
         stream.begin();
@@ -217,13 +217,13 @@ impl Attempt<'_> {
             Some(rustls::Error::InvalidCertificate(cause)) => ConnectError::NotThePeer {
                 provider: self.provider(),
                 address: self.to.address.clone(),
-                cause: Box::new(BadCertificate(cause.clone())),
+                cause: Box::new(NoSession::Certificate(cause.clone())),
             },
             Some(rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)) => {
-                self.greeting(NoGreeting::OtherProtocol)
+                self.greeting(NoSession::OtherProtocol)
             }
             Some(rustls::Error::AlertReceived(AlertDescription::HandshakeFailure)) => {
-                self.greeting(NoGreeting::KeyExchange)
+                self.greeting(NoSession::KeyExchange)
             }
             Some(rustls::Error::AlertReceived(alert)) if is_about_certificates(*alert) => {
                 ConnectError::NotAllowed {
@@ -232,15 +232,15 @@ impl Attempt<'_> {
                     cause: error,
                 }
             }
-            Some(_) => self.unreachable(NoAnswer::Damaged(error)),
-            None => self.unreachable(NoAnswer::System(error)),
+            Some(_) => self.unreachable(NoSession::Damaged(error)),
+            None => self.unreachable(NoSession::System(error)),
         }
     }
 
     fn refused(&self, stop: Stop) -> ConnectError {
         let provider = self.provider();
         match stop.code {
-            StopCode::Version | StopCode::Protocol => self.greeting(NoGreeting::Told(stop)),
+            StopCode::Version | StopCode::Protocol => self.greeting(NoSession::Told(stop)),
             code if code.may_pass() => ConnectError::Busy { provider, stop },
             _ => ConnectError::Refused { provider, stop },
         }

@@ -41,24 +41,6 @@ struct Numbered {
     format: u32,
 }
 
-/// Why a checkpoint cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Unreadable {
-    /// The system does not give it.
-    #[error(transparent)]
-    System(#[from] std::io::Error),
-    /// It is no JSON, or other JSON.
-    #[error("{0}; start afresh in another --out")]
-    Content(#[from] serde_json::Error),
-    /// Another version wrote it.
-    #[error(
-        "it has format {0}, this program reads {FORMAT}; finish the job with the version that \
-         began it, or start afresh in another --out"
-    )]
-    Format(u32),
-}
-
 /// Why a state cannot be kept or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -76,8 +58,27 @@ pub enum StateError {
     Read {
         /// Which file.
         path: PathBuf,
-        /// What is wrong.
-        cause: Unreadable,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// The file is not JSON, or other JSON.
+    #[error("the checkpoint {path} cannot be read: {cause}; start afresh in another --out")]
+    Content {
+        /// Which file.
+        path: PathBuf,
+        /// Where, and what is wrong.
+        cause: serde_json::Error,
+    },
+    /// Another version wrote it.
+    #[error(
+        "the checkpoint {path} cannot be read: it has format {found}, this program reads {FORMAT}; \
+         finish the job with the version that began it, or start afresh in another --out"
+    )]
+    Format {
+        /// Which file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
     },
     /// Another process works on it.
     #[error("another `heda train` works in {0}; wait for its end, or choose another --out")]
@@ -156,10 +157,7 @@ impl StateFile {
             return Err(StateError::Nothing(folder.to_owned()));
         }
         let lock = take(folder, results)?;
-        let state = read(&path).map_err(|cause| StateError::Read {
-            path: path.clone(),
-            cause,
-        })?;
+        let state = read(&path)?;
         if state.terms != terms {
             return Err(StateError::OtherTerms(path));
         }
@@ -256,11 +254,22 @@ fn take(folder: &Path, results: &[&str]) -> Result<FolderLock, StateError> {
 
 /// Reads a state; the number of its format first, since another one may have fields that we do not
 /// know.
-fn read(path: &Path) -> Result<JobState, Unreadable> {
-    let bytes = files::read_bounded(path, FILE_LIMIT)?;
-    match serde_json::from_slice(&bytes)? {
-        Numbered { format: FORMAT } => Ok(serde_json::from_slice(&bytes)?),
-        Numbered { format } => Err(Unreadable::Format(format)),
+fn read(path: &Path) -> Result<JobState, StateError> {
+    let place = || path.to_owned();
+    let bytes = files::read_bounded(path, FILE_LIMIT).map_err(|cause| StateError::Read {
+        path: place(),
+        cause,
+    })?;
+    let content = |cause| StateError::Content {
+        path: place(),
+        cause,
+    };
+    match serde_json::from_slice(&bytes).map_err(content)? {
+        Numbered { format: FORMAT } => serde_json::from_slice(&bytes).map_err(content),
+        Numbered { format: found } => Err(StateError::Format {
+            path: place(),
+            found,
+        }),
     }
 }
 

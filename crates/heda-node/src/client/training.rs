@@ -138,7 +138,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 /// A provider that failed in a way that may pass.
-struct Loss {
+struct LostProvider {
     provider: String,
     cause: String,
     /// Whether we have waited already as long as we may.
@@ -214,7 +214,11 @@ impl NetworkJob {
     }
 
     /// The end of waiting: leave the provider behind if that is wished and not too late, or stop.
-    fn give_up(&mut self, loss: Loss, state: &StateFile) -> Result<String, NetworkJobError> {
+    fn give_up(
+        &mut self,
+        loss: LostProvider,
+        state: &StateFile,
+    ) -> Result<String, NetworkJobError> {
         let alone = self.providers.len() <= 1;
         let checkpoint = state.state().checkpoint.as_ref();
         let late = checkpoint.is_some_and(is_late);
@@ -273,14 +277,14 @@ impl NetworkJob {
         state: &mut StateFile,
         stop: &StopSignal,
         left_behind: &[String],
-    ) -> Result<Result<Outcome, Loss>, NetworkJobError> {
+    ) -> Result<Result<Outcome, LostProvider>, NetworkJobError> {
         let links = match runtime.block_on(self.connect(stop.clone())) {
             Ok(Some(links)) => links,
             Ok(None) => {
                 return Err(stopped(state));
             }
             Err(error) if error.is_passing() => {
-                return Ok(Err(Loss {
+                return Ok(Err(LostProvider {
                     provider: error.provider().to_owned(),
                     cause: error.to_string(),
                     waited: true,
@@ -392,8 +396,8 @@ fn progress(state: &StateFile) -> (u32, usize) {
     })
 }
 
-fn loss(provider: String, cause: String) -> Loss {
-    Loss {
+fn loss(provider: String, cause: String) -> LostProvider {
+    LostProvider {
         provider,
         cause,
         waited: false,
@@ -401,7 +405,7 @@ fn loss(provider: String, cause: String) -> Loss {
 }
 
 /// Whether what a provider did may pass.
-fn judge(provider: String, problem: PeerProblem) -> Result<Loss, NetworkJobError> {
+fn judge(provider: String, problem: PeerProblem) -> Result<LostProvider, NetworkJobError> {
     let cause = problem.to_string();
     match problem {
         PeerProblem::Channel(ChannelError::Wire(WireError::Closed(_) | WireError::TimedOut(_))) => {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Counts by key; what is counted ends when its [`Counted`] is dropped.
+/// Counts by key; what is counted ends when its [`CountedPlace`] is dropped.
 #[derive(Debug)]
 pub(crate) struct Counter<K: Eq + Hash + Clone>(Arc<Mutex<HashMap<K, usize>>>);
 
@@ -14,14 +14,14 @@ impl<K: Eq + Hash + Clone> Counter<K> {
     }
 
     /// One more for this key, unless there are `limit` already.
-    pub(crate) fn enter(&self, key: K, limit: usize) -> Option<Counted<K>> {
+    pub(crate) fn enter(&self, key: K, limit: usize) -> Option<CountedPlace<K>> {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(key.clone()).or_insert(0);
         if *count >= limit {
             return None;
         }
         *count += 1;
-        Some(Counted {
+        Some(CountedPlace {
             counts: Arc::clone(&self.0),
             key,
         })
@@ -30,12 +30,12 @@ impl<K: Eq + Hash + Clone> Counter<K> {
 
 /// One that is counted.
 #[derive(Debug)]
-pub(crate) struct Counted<K: Eq + Hash + Clone> {
+pub(crate) struct CountedPlace<K: Eq + Hash + Clone> {
     counts: Arc<Mutex<HashMap<K, usize>>>,
     key: K,
 }
 
-impl<K: Eq + Hash + Clone> Drop for Counted<K> {
+impl<K: Eq + Hash + Clone> Drop for CountedPlace<K> {
     fn drop(&mut self) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = counts.get_mut(&self.key) {

@@ -4,9 +4,9 @@
 //! How many there may be is bounded, in all and by address, and when there are too many the idle
 //! ones go (`pending`): they neither fill memory nor keep the others out.
 
-use crate::daemon::counter::{Counted, Counter};
+use crate::daemon::counter::{CountedPlace, Counter};
 use crate::daemon::metrics::Metrics;
-use crate::daemon::pending::{PendingConnections, Room, SentAway, Ticket};
+use crate::daemon::pending::{PendingConnections, PendingLimits, SentAway, Ticket};
 use crate::daemon::sessions::{Sessions, part_politely};
 use crate::identity::trust::{PeerIdentity, Trust};
 use crate::system::clock::Clock;
@@ -51,7 +51,7 @@ impl Default for ConnectionLimits {
 pub(crate) struct PeerStream {
     pub(crate) stream: TlsStream<ReadAhead<TcpStream>>,
     pub(crate) peer: PeerIdentity,
-    pub(crate) _counted: Counted<[u8; 32]>,
+    pub(crate) _counted: CountedPlace<[u8; 32]>,
 }
 
 /// Everything that the accept loop needs.
@@ -85,7 +85,7 @@ impl AcceptLoop {
             acceptor,
             trust,
             clock,
-            pending: PendingConnections::new(Room {
+            pending: PendingConnections::new(PendingLimits {
                 in_all: limits.strangers,
                 per_address: limits.strangers_per_address,
             }),

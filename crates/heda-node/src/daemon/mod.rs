@@ -2,6 +2,7 @@
 
 pub(crate) mod breaches;
 pub(crate) mod counter;
+mod error;
 pub mod listener;
 pub mod metrics;
 pub(crate) mod pending;
@@ -9,12 +10,14 @@ pub mod serve;
 pub mod session;
 pub(crate) mod sessions;
 
+pub use error::DaemonError;
+
 use crate::daemon::listener::{AcceptLoop, ConnectionLimits};
 use crate::daemon::metrics::{Metrics, serve_metrics};
 use crate::daemon::session::{SessionHandler, SessionLimits};
 use crate::daemon::sessions::Sessions;
 use crate::identity::Identity;
-use crate::identity::trust::{TlsSetupError, Trust, server_tls};
+use crate::identity::trust::{Trust, server_tls};
 use crate::system::clock::Clock;
 use crate::system::stop::StopSignal;
 use std::net::SocketAddr;
@@ -42,26 +45,6 @@ pub struct DaemonSettings {
     pub sessions: SessionLimits,
     /// How long sessions may go on after the wish to stop.
     pub stop_grace: Duration,
-}
-
-/// Why the daemon does not run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DaemonError {
-    /// TLS cannot be set up.
-    #[error(transparent)]
-    Tls(#[from] TlsSetupError),
-    /// A port is taken or not ours.
-    #[error("cannot listen on {address}: {cause}")]
-    Listen {
-        /// The address of the configuration.
-        address: SocketAddr,
-        /// What the system said.
-        cause: std::io::Error,
-    },
-    /// Some sessions did not end in time after the wish to stop.
-    #[error("{0} sessions had not ended {1:?} after the wish to stop; their jobs can be resumed")]
-    Abandoned(u64, Duration),
 }
 
 /// A daemon whose ports are bound.

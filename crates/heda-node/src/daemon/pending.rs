@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 /// Bounds of the pending connections.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct PendingLimits {
     pub(crate) in_all: usize,
     pub(crate) per_address: usize,
 }
@@ -23,7 +23,7 @@ const REMEMBERED: usize = 1024;
 
 #[derive(Debug)]
 pub(crate) struct PendingConnections {
-    room: Room,
+    room: PendingLimits,
     inside: Mutex<Inside>,
 }
 
@@ -61,7 +61,7 @@ impl SentAway {
 }
 
 impl PendingConnections {
-    pub(crate) fn new(room: Room) -> Arc<Self> {
+    pub(crate) fn new(room: PendingLimits) -> Arc<Self> {
         Arc::new(Self {
             room,
             inside: Mutex::default(),
@@ -169,7 +169,7 @@ mod tests {
     }
 
     fn pending() -> Arc<PendingConnections> {
-        PendingConnections::new(Room {
+        PendingConnections::new(PendingLimits {
             in_all: 6,
             per_address: 4,
         })

@@ -1,21 +1,21 @@
 //! The daemon as a whole: from a configuration to a process that serves until it is told to stop.
 
-use crate::config::{ConfigError, ProviderConfig};
+use crate::config::ProviderConfig;
 use crate::daemon::listener::ConnectionLimits;
 use crate::daemon::metrics::Metrics;
 use crate::daemon::session::SessionLimits;
 use crate::daemon::{Daemon, DaemonError, DaemonSettings};
 use crate::guard::ProviderService;
-use crate::guard::ledger::{Ledger, LedgerError, Loss};
+use crate::guard::ledger::{Ledger, LedgerError, LedgerLoss};
 use crate::guard::policy::Policy;
-use crate::guard::provider_data::{DataError, ProviderData};
-use crate::identity::trust::{Trust, TrustError};
-use crate::identity::{Identity, IdentityError};
+use crate::guard::provider_data::ProviderData;
+use crate::identity::Identity;
+use crate::identity::trust::Trust;
 use crate::system::clock::{Clock, SystemClock};
 use crate::system::stop::{StopSignal, StopSwitch, stop_on_signals};
 use crate::system::{files, memory};
 use crate::wire::WireLimits;
-use heda_crypto::random::{NoRandomness, Randomness};
+use heda_crypto::random::Randomness;
 use rand_core::Rng;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -23,46 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
-/// Why the provider does not serve.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The configuration cannot be used.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The key or certificate cannot be used.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// The peers cannot be recognised.
-    #[error(transparent)]
-    Trust(#[from] TrustError),
-    /// The rows cannot be used. Without the value that is at fault: this goes to logs.
-    #[error("{}", .0.for_logs())]
-    Data(DataError),
-    /// The ledger cannot be used.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// The store cannot be used.
-    #[error("the store {path}: {cause}")]
-    Store {
-        /// Which file or folder.
-        path: PathBuf,
-        /// What is wrong.
-        cause: std::io::Error,
-    },
-    /// The network side failed.
-    #[error(transparent)]
-    Daemon(#[from] DaemonError),
-    /// The operating system gave no randomness.
-    #[error(transparent)]
-    Randomness(#[from] NoRandomness),
-    /// The runtime could not be started.
-    #[error("cannot start: {0}")]
-    Runtime(std::io::Error),
-}
-
 /// Serves until SIGTERM or SIGINT; `ready` is called with the address when peers can connect.
-pub fn serve(config: &ProviderConfig, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+pub fn serve(config: &ProviderConfig, ready: impl FnOnce(SocketAddr)) -> Result<(), DaemonError> {
     // The process is the daemon's own.
     memory::share_one_arena();
     // Before anyone is told that we serve: whoever knows may also ask us to stop.
@@ -77,7 +39,7 @@ pub fn serve_until(
     config: &ProviderConfig,
     ready: impl FnOnce(SocketAddr),
     stop: StopSignal,
-) -> Result<(), ServeError> {
+) -> Result<(), DaemonError> {
     serve_with(config, ready, || Ok(stop))
 }
 
@@ -86,7 +48,7 @@ fn serve_with(
     config: &ProviderConfig,
     ready: impl FnOnce(SocketAddr),
     stop: impl FnOnce() -> std::io::Result<StopSignal>,
-) -> Result<(), ServeError> {
+) -> Result<(), DaemonError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let metrics = Arc::new(Metrics::default());
     let identity = Identity::load(&config.identity)?;
@@ -97,9 +59,9 @@ fn serve_with(
         // A thread of a session that is over keeps what it has touched.
         .thread_keep_alive(Duration::from_secs(2))
         .build()
-        .map_err(ServeError::Runtime)?;
+        .map_err(DaemonError::Runtime)?;
     let stop = runtime.block_on(async { stop() });
-    let stop = stop.map_err(ServeError::Runtime)?;
+    let stop = stop.map_err(DaemonError::Runtime)?;
     let served = runtime.block_on(async {
         let daemon = Daemon::bind(settings, metrics).await?;
         let address = daemon.address();
@@ -109,7 +71,7 @@ fn serve_with(
     });
     // Sessions that did not end in time hold threads; they end with the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    Ok(served?)
+    served
 }
 
 fn guard(
@@ -117,8 +79,8 @@ fn guard(
     identity: &Identity,
     clock: &Arc<dyn Clock>,
     metrics: &Arc<Metrics>,
-) -> Result<ProviderService, ServeError> {
-    let data = ProviderData::load(config).map_err(ServeError::Data)?;
+) -> Result<ProviderService, DaemonError> {
+    let data = ProviderData::load(config).map_err(DaemonError::Data)?;
     for words in data.warnings() {
         tracing::warn!(words, "data");
     }
@@ -154,12 +116,12 @@ fn guard(
 pub(crate) fn open_ledger(
     config: &ProviderConfig,
     clock: &Arc<dyn Clock>,
-) -> Result<Ledger, ServeError> {
+) -> Result<Ledger, DaemonError> {
     create_store(&config.store)?;
     let place = config.ledger_place();
     // The key is made after the ledger: without one, the ledger was there.
     if !place.ledger.exists() && row_secret_path(&config.store).exists() {
-        return Err(LedgerError::Lost(Loss::Gone(place.ledger)).into());
+        return Err(LedgerError::Lost(LedgerLoss::Gone(place.ledger)).into());
     }
     let ledger = Ledger::open(&place, Arc::clone(clock))?;
     let ledger = ledger.keeping(config.limits.records_kept.get());
@@ -168,9 +130,9 @@ pub(crate) fn open_ledger(
 }
 
 /// Makes the folder of ledger and secrets, for its owner only.
-fn create_store(folder: &Path) -> Result<(), ServeError> {
+fn create_store(folder: &Path) -> Result<(), DaemonError> {
     let created = files::create_private_folder(folder);
-    created.map_err(|cause| ServeError::Store {
+    created.map_err(|cause| DaemonError::Store {
         path: folder.to_owned(),
         cause,
     })
@@ -184,7 +146,7 @@ pub(crate) fn row_secret_path(store: &Path) -> PathBuf {
 }
 
 /// Removes what a start that was killed has left.
-fn clean(config: &ProviderConfig) -> Result<(), ServeError> {
+fn clean(config: &ProviderConfig) -> Result<(), DaemonError> {
     let place = config.ledger_place();
     let anchor = place.anchor.file_name().and_then(|name| name.to_str());
     let folder_of_anchor = place.anchor.parent().unwrap_or(&config.identity);
@@ -197,7 +159,7 @@ fn clean(config: &ProviderConfig) -> Result<(), ServeError> {
     ];
     for (folder, names) in parts {
         let cleaned = files::remove_partial(folder, &names);
-        cleaned.map_err(|cause| ServeError::Store {
+        cleaned.map_err(|cause| DaemonError::Store {
             path: folder.to_owned(),
             cause,
         })?;
@@ -207,9 +169,9 @@ fn clean(config: &ProviderConfig) -> Result<(), ServeError> {
 
 /// That the secret which orders the rows is private, and not lost: without it a job would go on
 /// with other rows than it began with, and be evaluated on rows that it was trained on.
-pub(crate) fn check_row_secret(path: &Path, ledger: &Ledger) -> Result<(), ServeError> {
+pub(crate) fn check_row_secret(path: &Path, ledger: &Ledger) -> Result<(), DaemonError> {
     let store = |words: &str| {
-        Err(ServeError::Store {
+        Err(DaemonError::Store {
             path: path.to_owned(),
             cause: std::io::Error::other(words),
         })
@@ -235,8 +197,8 @@ fn is_empty(path: &Path) -> bool {
 }
 
 /// The secret that orders the rows of jobs; made at the first start.
-fn row_secret(path: &Path, ledger: &Ledger) -> Result<Zeroizing<[u8; 32]>, ServeError> {
-    let store = |cause| ServeError::Store {
+fn row_secret(path: &Path, ledger: &Ledger) -> Result<Zeroizing<[u8; 32]>, DaemonError> {
+    let store = |cause| DaemonError::Store {
         path: path.to_owned(),
         cause,
     };
@@ -263,7 +225,7 @@ fn settings(
     config: &ProviderConfig,
     identity: Identity,
     clock: Arc<dyn Clock>,
-) -> Result<DaemonSettings, ServeError> {
+) -> Result<DaemonSettings, DaemonError> {
     let limits = &config.limits;
     let count = |n: std::num::NonZeroU64| usize::try_from(n.get()).unwrap_or(usize::MAX);
     Ok(DaemonSettings {

@@ -4,15 +4,15 @@
 //! that its program understands.
 
 use crate::daemon::breaches::Breaches;
-use crate::daemon::counter::{Counted, Counter};
+use crate::daemon::counter::{CountedPlace, Counter};
 use crate::daemon::listener::PeerStream;
 use crate::daemon::metrics::{Ending, Metrics};
 use crate::daemon::session::{SessionError, SessionHandler, SessionLimits};
 use crate::identity::trust::PeerIdentity;
 use crate::system::stop::StopSignal;
 use crate::wire::carrier::{drain, read_frame, write_frame};
-use crate::wire::frame::{Frame, Kind};
-use crate::wire::greeting::{Greeting, GreetingError};
+use crate::wire::frame::{Frame, FrameError, FrameKind};
+use crate::wire::greeting::Greeting;
 use crate::wire::{NetworkWire, Surroundings};
 use heda_blocks::channel::Channel;
 use heda_blocks::stop::{Stop, StopCode};
@@ -32,8 +32,11 @@ pub(crate) struct Sessions {
     breaches: Breaches,
 }
 
-/// A session's places among all and among its peer's.
-type Place = (Counted<()>, Counted<[u8; 32]>);
+/// Held by a session as long as it runs.
+struct SessionPlaces {
+    _in_all: CountedPlace<()>,
+    _of_peer: CountedPlace<[u8; 32]>,
+}
 
 impl Sessions {
     pub(crate) fn new(
@@ -85,7 +88,7 @@ impl Sessions {
     }
 
     /// Hears the peer's greeting and finds it a place; ours is the answer.
-    async fn greet<S>(&self, stream: &mut S, peer: &PeerIdentity) -> Result<Place, Stop>
+    async fn greet<S>(&self, stream: &mut S, peer: &PeerIdentity) -> Result<SessionPlaces, Stop>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -96,15 +99,15 @@ impl Sessions {
         };
         let missing = |cause: &dyn std::fmt::Display| Stop::new(StopCode::Protocol, cause);
         let greeting = match first {
-            Ok(Ok(Some((Kind::Greeting, payload)))) => Greeting::from_bytes(&payload),
-            Ok(Ok(_)) => Err(GreetingError::Missing),
+            Ok(Ok(Some((FrameKind::Greeting, payload)))) => Greeting::from_bytes(&payload),
+            Ok(Ok(_)) => Err(FrameError::NoGreeting),
             Ok(Err(error)) => return Err(missing(&error)),
             Err(_) => return Err(missing(&"no greeting in time")),
         };
         greeting
             .and_then(Greeting::check)
             .map_err(|error| match error {
-                GreetingError::Version { theirs, .. } => other_version(theirs),
+                FrameError::Version { theirs, .. } => other_version(theirs),
                 error => missing(&error),
             })?;
         let place = self.admit(peer)?;
@@ -113,7 +116,7 @@ impl Sessions {
         Ok(place)
     }
 
-    fn admit(&self, peer: &PeerIdentity) -> Result<Place, Stop> {
+    fn admit(&self, peer: &PeerIdentity) -> Result<SessionPlaces, Stop> {
         if self.stop.is_set() {
             return Err(is_stopping());
         }
@@ -129,11 +132,11 @@ impl Sessions {
             );
             return Err(Stop::new(StopCode::Busy, words));
         }
-        let place = self.all.enter((), limits.sessions).zip(
-            self.by_peer
-                .enter(*peer.fingerprint.as_bytes(), limits.sessions_per_peer),
-        );
-        place.ok_or_else(|| {
+        let key = *peer.fingerprint.as_bytes();
+        let places = (self.all.enter((), limits.sessions))
+            .zip(self.by_peer.enter(key, limits.sessions_per_peer));
+        let places = places.map(|(_in_all, _of_peer)| SessionPlaces { _in_all, _of_peer });
+        places.ok_or_else(|| {
             self.metrics.session_refused_busy();
             let words = format!(
                 "this provider runs as many sessions as it may ({} in all, {} of one data user)",
@@ -143,7 +146,7 @@ impl Sessions {
         })
     }
 
-    fn run(&self, peer: &PeerIdentity, wire: NetworkWire, place: Place) {
+    fn run(&self, peer: &PeerIdentity, wire: NetworkWire, place: SessionPlaces) {
         let span = tracing::info_span!("session", peer = peer.label);
         let _entered = span.enter();
         tracing::info!("session started");
@@ -205,11 +208,11 @@ struct Running<'a> {
     metrics: &'a Metrics,
     channel: Channel,
     ending: Ending,
-    _place: Place,
+    _place: SessionPlaces,
 }
 
 impl<'a> Running<'a> {
-    fn start(metrics: &'a Metrics, channel: Channel, place: Place) -> Self {
+    fn start(metrics: &'a Metrics, channel: Channel, place: SessionPlaces) -> Self {
         metrics.session_started();
         Self {
             metrics,

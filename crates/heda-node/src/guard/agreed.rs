@@ -1,6 +1,6 @@
 //! What a guard and a data user have agreed on in a session, and what of it is about to leave.
 
-use super::ledger::{Disclosure, JobKey, Kind, rows_in_terms};
+use super::ledger::{Disclosure, DisclosureKind, JobKey, rows_in_terms};
 use super::policy::provider_set::ProviderSet;
 use super::policy::{Grant, JobRequest};
 use super::{JobRefusal, ProviderService};
@@ -33,7 +33,7 @@ impl Agreed {
     pub(super) fn disclosure(
         &self,
         guard: &ProviderService,
-        kind: Kind,
+        kind: DisclosureKind,
         numbers: u64,
     ) -> Disclosure<'_> {
         let private = self.request.privacy.is_some();

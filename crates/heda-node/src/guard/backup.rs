@@ -11,36 +11,11 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// Why there is no backup, or not all of it.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BackupError {
-    /// The folder cannot be made; one that is there is never overwritten.
-    #[error("{path}: {cause}; a backup is made into a new folder")]
-    Folder {
-        /// Which folder.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// A file cannot be copied.
-    #[error("{path}: {cause}")]
-    File {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        cause: io::Error,
-    },
-    /// The ledger cannot be copied.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-}
-
 /// Keys and certificates are short.
 const FILE_LIMIT: u64 = 1 << 20;
 
 /// Copies ledger, row order and identity into a new folder; returns what is there now.
-pub fn backup(config: &ProviderConfig, folder: &Path) -> Result<Vec<PathBuf>, BackupError> {
+pub fn backup(config: &ProviderConfig, folder: &Path) -> Result<Vec<PathBuf>, LedgerError> {
     make_private(folder)?;
     make_private(&folder.join("identity"))?;
     let ledger = folder.join("ledger.sqlite");
@@ -56,15 +31,15 @@ pub fn backup(config: &ProviderConfig, folder: &Path) -> Result<Vec<PathBuf>, Ba
     let mut made = vec![ledger];
     for (from, name) in secrets {
         let to = folder.join(name);
-        copy(&from, &to).map_err(|cause| BackupError::File { path: from, cause })?;
+        copy(&from, &to).map_err(|cause| LedgerError::BackupFile { path: from, cause })?;
         made.push(to);
     }
     Ok(made)
 }
 
-fn make_private(folder: &Path) -> Result<(), BackupError> {
+fn make_private(folder: &Path) -> Result<(), LedgerError> {
     let made = std::fs::DirBuilder::new().mode(0o700).create(folder);
-    made.map_err(|cause| BackupError::Folder {
+    made.map_err(|cause| LedgerError::BackupFolder {
         path: folder.to_owned(),
         cause,
     })

@@ -4,7 +4,7 @@ mod refusals;
 
 use crate::guard::agreed::{Agreed, counts, parse_key, provider_set, terms_of};
 use crate::guard::ledger::{
-    AnswerRecord, CountLimits, Counted, Disclosure, JobKey, JobTerms, Kind, LedgerError,
+    AnswerRecord, CountLimits, Counted, Disclosure, DisclosureKind, JobKey, JobTerms, LedgerError,
     PrivateCap, Purchase, Reservation,
 };
 use crate::guard::policy::{Grant, JobRequest, Policy, Published};
@@ -160,19 +160,23 @@ impl<'a> SessionGuard<'a> {
             Step::Scores => {
                 // One provider's order by itself is no sum.
                 let features = self.guard.data.dataset().features().len() as u64;
-                let scores = tells(Kind::Scores, features);
+                let scores = tells(DisclosureKind::Scores, features);
                 let scores = agreed.summed_scores.then_some(scores);
                 (Counted::Ranking, rankings, scores)
             }
             // Gradients where every row is on one side of the boundary are sums of columns as well.
             Step::Sums { numbers } => {
-                let sums = tells(Kind::Training, *numbers);
+                let sums = tells(DisclosureKind::Training, *numbers);
                 (Counted::Ranking, rankings, Some(sums))
             }
             // From here on the job has these providers: with others its training rows would be others.
-            Step::Moments { .. } => (Counted::Ranking, rankings, Some(tells(Kind::Training, 0))),
+            Step::Moments { .. } => (
+                Counted::Ranking,
+                rankings,
+                Some(tells(DisclosureKind::Training, 0)),
+            ),
             Step::Gradient { .. } => {
-                let gradient = tells(Kind::Training, agreed.grant.gradient);
+                let gradient = tells(DisclosureKind::Training, agreed.grant.gradient);
                 (
                     Counted::Iteration,
                     agreed.grant.iterations_most,
@@ -181,7 +185,7 @@ impl<'a> SessionGuard<'a> {
             }
             Step::Evaluation { .. } => {
                 let each = limits.evaluations_per_model.get();
-                let counts = tells(Kind::Training, agreed.counts);
+                let counts = tells(DisclosureKind::Training, agreed.counts);
                 let most = each.saturating_mul(agreed.models);
                 (Counted::Evaluation, most, Some(counts))
             }
@@ -199,9 +203,9 @@ impl<'a> SessionGuard<'a> {
         };
         let gradients = left.saturating_mul(agreed.grant.gradient);
         let numbers = gradients.saturating_add(counts);
-        let scores = agreed.summed_scores.then_some((Kind::Scores, 0));
-        let release = agreed.request.epsilon.map(|_| (Kind::Release, 0));
-        let parts = [Some((Kind::Training, numbers)), scores, release];
+        let scores = agreed.summed_scores.then_some((DisclosureKind::Scores, 0));
+        let release = agreed.request.epsilon.map(|_| (DisclosureKind::Release, 0));
+        let parts = [Some((DisclosureKind::Training, numbers)), scores, release];
         for (kind, numbers) in parts.into_iter().flatten() {
             let disclosure = agreed.disclosure(guard, kind, numbers);
             guard.ledger.foresee(&agreed.key, data_set, &disclosure)?;
@@ -351,7 +355,7 @@ impl Guard for SessionGuard<'_> {
         request.epsilon = Some(charge.total());
         request.mechanism = charge.mechanism();
         self.judge(&agreed.key, agreed.held_out, &request)?;
-        let disclosure = agreed.disclosure(guard, Kind::Release, 0);
+        let disclosure = agreed.disclosure(guard, DisclosureKind::Release, 0);
         let disclosed = guard
             .ledger
             .disclose(&agreed.key, &guard.policy.data_set, &disclosure);

@@ -5,6 +5,7 @@
 //! same as long as the key does. Peers that pin a fingerprint accept self-signed certificates only;
 //! one that an authority signed is for peers that trust this authority.
 
+use super::trust::TrustError;
 use ed25519_dalek::VerifyingKey;
 use rustls::pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
 use rustls::server::ParsedCertificate;
@@ -78,18 +79,15 @@ impl fmt::Debug for PeerFingerprint {
     }
 }
 
-/// A text that is no fingerprint.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a fingerprint is `sha256:` and 64 hexadecimal digits, as `heda init` prints it")]
-pub struct NoFingerprint;
-
 impl FromStr for PeerFingerprint {
-    type Err = NoFingerprint;
+    type Err = TrustError;
 
-    fn from_str(text: &str) -> Result<Self, NoFingerprint> {
-        let digits = text.strip_prefix(PREFIX).ok_or(NoFingerprint)?;
+    fn from_str(text: &str) -> Result<Self, TrustError> {
+        let digits = text
+            .strip_prefix(PREFIX)
+            .ok_or(TrustError::NotAFingerprint)?;
         if digits.len() != 64 || !digits.is_ascii() {
-            return Err(NoFingerprint);
+            return Err(TrustError::NotAFingerprint);
         }
         let mut bytes = [0; 32];
         for (byte, pair) in bytes.iter_mut().zip(digits.as_bytes().chunks_exact(2)) {
@@ -99,9 +97,11 @@ impl FromStr for PeerFingerprint {
     }
 }
 
-fn hex_digit(digit: u8) -> Result<u8, NoFingerprint> {
-    let value = char::from(digit).to_digit(16).ok_or(NoFingerprint)?;
-    u8::try_from(value).map_err(|_| NoFingerprint)
+fn hex_digit(digit: u8) -> Result<u8, TrustError> {
+    let value = char::from(digit)
+        .to_digit(16)
+        .ok_or(TrustError::NotAFingerprint)?;
+    u8::try_from(value).map_err(|_| TrustError::NotAFingerprint)
 }
 
 impl serde::Serialize for PeerFingerprint {
@@ -151,7 +151,11 @@ mod tests {
             &good.replacen("ab", "+1", 1),
             &good.replacen("ab", "é", 1),
         ] {
-            assert_eq!(bad.parse::<PeerFingerprint>(), Err(NoFingerprint), "{bad}");
+            assert_eq!(
+                bad.parse::<PeerFingerprint>(),
+                Err(TrustError::NotAFingerprint),
+                "{bad}"
+            );
         }
     }
 }

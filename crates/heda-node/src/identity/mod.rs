@@ -33,7 +33,7 @@ pub struct Identity {
     fingerprint: PeerFingerprint,
 }
 
-/// Why an identity could not be made, stored or read.
+/// Why an identity could not be made, stored, read or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum IdentityError {
@@ -68,6 +68,9 @@ pub enum IdentityError {
     /// The certificate could not be made.
     #[error("the certificate could not be made: {0}")]
     Making(#[from] rcgen::Error),
+    /// TLS does not take key or certificate.
+    #[error("TLS cannot be set up with this identity: {0}")]
+    Tls(#[from] rustls::Error),
 }
 
 /// Backdating of a new certificate, for peers whose clock is a little behind.

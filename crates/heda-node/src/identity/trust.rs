@@ -56,7 +56,7 @@ pub struct PeerIdentity {
     pub fingerprint: PeerFingerprint,
 }
 
-/// Why a certificate is not accepted.
+/// Why a peer is not recognised.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrustError {
@@ -82,20 +82,21 @@ pub enum TrustError {
         /// The peer whose authority this is.
         label: String,
         /// What is wrong with it.
-        cause: BadAuthority,
+        cause: rustls::Error,
     },
-}
-
-/// Why nobody can be recognised by an authority.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BadAuthority {
-    /// What it is to certify is no name.
-    #[error("`{0}` is not a host name")]
-    Name(String),
-    /// Its own certificate does not serve.
-    #[error(transparent)]
-    Certificate(rustls::Error),
+    /// What an authority is to certify is not a host name.
+    #[error(
+        "the certificate of the authority for {label} cannot be used: `{name}` is not a host name"
+    )]
+    AuthorityName {
+        /// The peer whose authority this is.
+        label: String,
+        /// What it is to certify.
+        name: String,
+    },
+    /// A text that is not a fingerprint.
+    #[error("a fingerprint is `sha256:` and 64 hexadecimal digits, as `heda init` prints it")]
+    NotAFingerprint,
 }
 
 /// The side that a certificate is shown by.
@@ -224,15 +225,16 @@ fn authority_roots(
     authority: &CertificateDer<'static>,
     name: &str,
 ) -> Result<Arc<RootCertStore>, TrustError> {
-    let unusable = |cause| TrustError::Authority {
+    ServerName::try_from(name).map_err(|_| TrustError::AuthorityName {
+        label: label.to_owned(),
+        name: name.to_owned(),
+    })?;
+    let mut roots = RootCertStore::empty();
+    let added = roots.add(authority.clone());
+    added.map_err(|cause| TrustError::Authority {
         label: label.to_owned(),
         cause,
-    };
-    ServerName::try_from(name).map_err(|_| unusable(BadAuthority::Name(name.to_owned())))?;
-    let mut roots = RootCertStore::empty();
-    roots
-        .add(authority.clone())
-        .map_err(|e| unusable(BadAuthority::Certificate(e)))?;
+    })?;
     Ok(Arc::new(roots))
 }
 
@@ -387,24 +389,12 @@ impl rustls::time_provider::TimeProvider for TlsClock {
     }
 }
 
-/// Why TLS could not be set up with our own key.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TlsSetupError {
-    /// The key or the certificate is not usable.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// TLS does not take it.
-    #[error("TLS cannot be set up with this identity: {0}")]
-    Tls(#[from] rustls::Error),
-}
-
 /// TLS 1.3 for the provider: every client must prove to be a trusted peer.
 pub(crate) fn server_tls(
     identity: &Identity,
     trust: &Arc<Trust>,
     clock: &Arc<dyn Clock>,
-) -> Result<ServerConfig, TlsSetupError> {
+) -> Result<ServerConfig, IdentityError> {
     let provider = Arc::clone(&trust.provider);
     let clock = Arc::new(TlsClock(Arc::clone(clock)));
     let mut config = ServerConfig::builder_with_details(provider, clock)
@@ -423,7 +413,7 @@ pub(crate) fn client_tls(
     identity: &Identity,
     trust: &Arc<Trust>,
     clock: &Arc<dyn Clock>,
-) -> Result<ClientConfig, TlsSetupError> {
+) -> Result<ClientConfig, IdentityError> {
     let provider = Arc::clone(&trust.provider);
     let clock = Arc::new(TlsClock(Arc::clone(clock)));
     let mut config = ClientConfig::builder_with_details(provider, clock)

@@ -31,11 +31,11 @@ const LINES: u32 = 2000;
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
 
 static DROPPED: AtomicU64 = AtomicU64::new(0);
-static OUTLET: OnceLock<SyncSender<Job>> = OnceLock::new();
+static OUTLET: OnceLock<SyncSender<LogTask>> = OnceLock::new();
 static PACE: Throttle = Throttle::new(LINES);
 
 /// What the writing thread does.
-enum Job {
+enum LogTask {
     Write(Vec<u8>),
     Flush(std::sync::mpsc::Sender<()>),
 }
@@ -63,7 +63,7 @@ pub fn start(format: LogFormat, verbosity: i8) {
     let asked = asked.and_then(|words| words.parse::<Targets>().ok());
     let shown = asked.unwrap_or_else(|| shown(verbosity));
     OUTLET.get_or_init(|| outlet(std::io::stderr()));
-    let lines = fmt::layer().with_writer(LogLine::default);
+    let lines = fmt::layer().with_writer(EventLine::default);
     let logs = tracing_subscriber::registry().with(shown);
     // A second start in one process changes nothing.
     let _ = match format {
@@ -76,7 +76,7 @@ pub fn start(format: LogFormat, verbosity: i8) {
 pub fn finish() {
     let Some(outlet) = OUTLET.get() else { return };
     let (done, written) = channel();
-    if outlet.try_send(Job::Flush(done)).is_ok() {
+    if outlet.try_send(LogTask::Flush(done)).is_ok() {
         let _ = written.recv_timeout(FLUSH_PATIENCE);
     }
 }
@@ -94,17 +94,17 @@ pub fn note(words: impl std::fmt::Display) {
 }
 
 /// A thread that writes, so that nobody else waits for the reader.
-fn outlet(mut to: impl Write + Send + 'static) -> SyncSender<Job> {
-    let (sender, receiver): (_, Receiver<Job>) = sync_channel(QUEUE);
+fn outlet(mut to: impl Write + Send + 'static) -> SyncSender<LogTask> {
+    let (sender, receiver): (_, Receiver<LogTask>) = sync_channel(QUEUE);
     let work = move || {
         for job in receiver {
             match job {
-                Job::Write(line) => {
+                LogTask::Write(line) => {
                     if to.write_all(&line).and_then(|()| to.flush()).is_err() {
                         DROPPED.fetch_add(1, Relaxed);
                     }
                 }
-                Job::Flush(done) => {
+                LogTask::Flush(done) => {
                     let _ = done.send(());
                 }
             }
@@ -118,9 +118,9 @@ fn outlet(mut to: impl Write + Send + 'static) -> SyncSender<Job> {
 
 /// One event as it is being formatted; it is handed on when it is whole.
 #[derive(Default)]
-struct LogLine(Vec<u8>);
+struct EventLine(Vec<u8>);
 
-impl Write for LogLine {
+impl Write for EventLine {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -131,12 +131,12 @@ impl Write for LogLine {
     }
 }
 
-impl Drop for LogLine {
+impl Drop for EventLine {
     fn drop(&mut self) {
         let line = fitted(std::mem::take(&mut self.0));
         let sent = match (PACE.allow(), OUTLET.get()) {
-            (Some(_), Some(outlet)) => outlet.try_send(Job::Write(line)),
-            (_, _) => Err(TrySendError::Full(Job::Write(line))),
+            (Some(_), Some(outlet)) => outlet.try_send(LogTask::Write(line)),
+            (_, _) => Err(TrySendError::Full(LogTask::Write(line))),
         };
         if sent.is_err() {
             DROPPED.fetch_add(1, Relaxed);
@@ -172,11 +172,11 @@ fn fitted(mut line: Vec<u8>) -> Vec<u8> {
 #[derive(Debug)]
 pub(crate) struct Throttle {
     most: u32,
-    state: Mutex<Window>,
+    state: Mutex<ThrottleWindow>,
 }
 
 #[derive(Debug)]
-struct Window {
+struct ThrottleWindow {
     began: Option<Instant>,
     let_through: u32,
     held_back: u64,
@@ -188,7 +188,7 @@ impl Throttle {
     pub(crate) const fn new(most: u32) -> Self {
         Self {
             most,
-            state: Mutex::new(Window {
+            state: Mutex::new(ThrottleWindow {
                 began: None,
                 let_through: 0,
                 held_back: 0,
@@ -278,14 +278,14 @@ mod tests {
         let broken = outlet(Broken);
         let before = dropped();
         for _ in 0..3 {
-            broken.send(Job::Write(b"line\n".to_vec())).unwrap();
+            broken.send(LogTask::Write(b"line\n".to_vec())).unwrap();
         }
         let (done, written) = channel();
-        broken.send(Job::Flush(done)).unwrap();
+        broken.send(LogTask::Flush(done)).unwrap();
         written.recv().unwrap();
         assert!(dropped() >= before + 3);
         let stuck = outlet(Stuck);
-        let sent = (0..2 * QUEUE).map(|_| stuck.try_send(Job::Write(b"line\n".to_vec())));
+        let sent = (0..2 * QUEUE).map(|_| stuck.try_send(LogTask::Write(b"line\n".to_vec())));
         assert!(sent.filter(Result::is_err).count() >= QUEUE - 1);
     }
 

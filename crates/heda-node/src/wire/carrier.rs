@@ -4,7 +4,7 @@
 //! gives a sign of life now and then, so that a peer whose machine is gone is noticed long before
 //! the system gives the connection up.
 
-use super::frame::{Frame, FrameError, HEAD_BYTES, Head, Kind};
+use super::frame::{Frame, FrameError, FrameKind, HEAD_BYTES, Head};
 use super::{Arrived, FRAME_COST, Occupied, Piece};
 use heda_blocks::channel::WireError;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 /// How often a side that sends nothing gives a sign of life.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(15);
 /// How long nothing at all may arrive.
-const SILENCE: Duration = Duration::from_secs(35);
+pub(super) const SILENCE: Duration = Duration::from_secs(35);
 /// How long a session that ended here waits for the peer to take what was sent last.
 pub(super) const LINGER: Duration = Duration::from_secs(2);
 /// How much of what is still under way then is read and thrown away: what fits into the buffers of
@@ -28,34 +28,17 @@ const LINGER_BYTES: usize = 16 << 20;
 /// would hold the connection for ever.
 const LAST_WORDS: Duration = Duration::from_secs(10);
 
-/// Why no frame could be read.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReadError {
-    /// The peer broke the format.
-    #[error(transparent)]
-    Frame(#[from] FrameError),
-    /// The connection broke.
-    #[error("{0}")]
-    Broken(#[from] std::io::Error),
-    /// It ended in the middle of a frame.
-    #[error("the connection ended in the middle of a frame")]
-    CutOff,
-    /// Not even a sign of life.
-    #[error("not a sign of life within {SILENCE:?}")]
-    Silent,
-}
-
-impl From<ReadError> for WireError {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::Frame(error) => Self::Malformed(error.to_string()),
-            other => Self::Closed(other.to_string()),
+impl From<FrameError> for WireError {
+    fn from(error: FrameError) -> Self {
+        match error.is_format() {
+            true => Self::Malformed(error.to_string()),
+            false => Self::Closed(error.to_string()),
         }
     }
 }
 
 /// The next frame; none when the peer ended the connection in good order.
-pub(crate) async fn read_frame<R>(from: &mut R) -> Result<Option<(Kind, Vec<u8>)>, ReadError>
+pub(crate) async fn read_frame<R>(from: &mut R) -> Result<Option<(FrameKind, Vec<u8>)>, FrameError>
 where
     R: AsyncRead + Unpin,
 {
@@ -64,27 +47,27 @@ where
     let head: [u8; HEAD_BYTES] = match head.try_into() {
         Ok(head) => head,
         Err(part) if part.is_empty() => return Ok(None),
-        Err(_) => return Err(ReadError::CutOff),
+        Err(_) => return Err(FrameError::CutOff),
     };
     let Head { kind, length } = Head::from_bytes(head)?;
     let mut payload = Vec::with_capacity(length);
     fill(from, &mut payload, length).await?;
     match payload.len() == length {
         true => Ok(Some((kind, payload))),
-        false => Err(ReadError::CutOff),
+        false => Err(FrameError::CutOff),
     }
 }
 
 /// Reads until there are so many bytes, or the end. On a slow line a frame may take its time, as
 /// long as something of it arrives.
-async fn fill<R>(from: &mut R, bytes: &mut Vec<u8>, length: usize) -> Result<(), ReadError>
+async fn fill<R>(from: &mut R, bytes: &mut Vec<u8>, length: usize) -> Result<(), FrameError>
 where
     R: AsyncRead + Unpin,
 {
     while bytes.len() < length {
         let mut rest = (&mut *from).take((length - bytes.len()) as u64);
         let read = timeout(SILENCE, rest.read_buf(bytes)).await;
-        if read.map_err(|_| ReadError::Silent)?? == 0 {
+        if read.map_err(|_| FrameError::Silent)?? == 0 {
             break;
         }
     }
@@ -101,7 +84,7 @@ where
 }
 
 /// The inbox of a session, and what waits in those of all.
-pub(super) struct Room {
+pub(super) struct InboxRoom {
     pub(super) bytes: Arc<Semaphore>,
     pub(super) waiting: Arc<AtomicU64>,
 }
@@ -110,7 +93,7 @@ pub(super) struct Room {
 /// `session` tells, is gone.
 pub(super) async fn carry<S>(
     stream: S,
-    room: Room,
+    room: InboxRoom,
     inbox: UnboundedSender<Arrived>,
     outbox: Receiver<Frame>,
     session: oneshot::Receiver<()>,
@@ -149,7 +132,7 @@ where
 }
 
 /// Moves pieces from the stream into the inbox, as far as there is room.
-async fn receive<R>(mut from: R, room: Room, inbox: UnboundedSender<Arrived>)
+async fn receive<R>(mut from: R, room: InboxRoom, inbox: UnboundedSender<Arrived>)
 where
     R: AsyncRead + Unpin,
 {
@@ -163,7 +146,7 @@ where
         };
         let arrived = match read {
             Ok(None) => return,
-            Ok(Some((Kind::Alive, _))) => continue,
+            Ok(Some((FrameKind::Alive, _))) => continue,
             Ok(Some((kind, payload))) => admit(kind, payload, &room).await,
             Err(error) => Err(error.into()),
         };
@@ -175,10 +158,10 @@ where
 }
 
 /// One permit of the inbox is one byte.
-async fn admit(kind: Kind, payload: Vec<u8>, room: &Room) -> Arrived {
+async fn admit(kind: FrameKind, payload: Vec<u8>, room: &InboxRoom) -> Arrived {
     let last = match kind {
-        Kind::Piece => false,
-        Kind::LastPiece => true,
+        FrameKind::Piece => false,
+        FrameKind::LastPiece => true,
         other => {
             let words = format!("a frame that is no piece of a message ({other:?})");
             return Err(WireError::Malformed(words));

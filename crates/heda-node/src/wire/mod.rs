@@ -11,7 +11,7 @@ pub mod greeting;
 pub(crate) mod read_ahead;
 
 use crate::system::stop::StopSignal;
-use crate::wire::carrier::{LINGER, Room, carry};
+use crate::wire::carrier::{InboxRoom, LINGER, carry};
 use crate::wire::frame::{Frame, PIECE_LIMIT, PIECE_SENT};
 use heda_blocks::channel::{Wire, WireError};
 use std::sync::Arc;
@@ -131,7 +131,7 @@ impl NetworkWire {
         let (outbox, outgoing) = mpsc::channel(OUTBOX_FRAMES);
         let (arrived, inbox) = mpsc::unbounded_channel();
         let bytes = (limits.inbox_bytes as usize).max(SMALLEST_INBOX);
-        let room = Room {
+        let room = InboxRoom {
             bytes: Arc::new(Semaphore::new(bytes)),
             waiting: around.waiting,
         };

@@ -4,7 +4,7 @@ use super::*;
 use heda_blocks::stop::StopCode;
 
 /// Words that promise the opposite of the code.
-fn stopped(code: StopCode) -> Result<Loss, NetworkJobError> {
+fn stopped(code: StopCode) -> Result<LostProvider, NetworkJobError> {
     let words = "refused: this provider is stopping; resume the job when it is back";
     let stop = ChannelError::PeerStopped(Stop::new(code, words));
     judge("ward".into(), stop.into())

@@ -8,7 +8,7 @@
 //! Two lines of one length are written in turn: a torn write leaves the other one.
 
 use super::LedgerError;
-use super::chain::{Epoch, Head};
+use super::chain::{ChainHead, Epoch};
 use crate::system::files;
 use crate::system::hex;
 use sha2::{Digest, Sha256};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Anchored {
     pub(super) epoch: Epoch,
-    pub(super) head: Head,
+    pub(super) head: ChainHead,
 }
 
 /// The file.
@@ -112,7 +112,7 @@ fn parse(text: &[u8]) -> Option<Anchored> {
     let mut words = text.split(' ').skip(1);
     let anchored = Anchored {
         epoch: words.next()?.parse().ok()?,
-        head: Head {
+        head: ChainHead {
             number: words.next()?.parse().ok()?,
             hash: crate::system::unhex(words.next()?)?,
         },
@@ -127,7 +127,7 @@ mod tests {
     fn anchored(number: u64) -> Anchored {
         Anchored {
             epoch: Epoch([9; 16]),
-            head: Head {
+            head: ChainHead {
                 number,
                 hash: [number as u8; 32],
             },

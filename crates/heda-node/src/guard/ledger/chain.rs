@@ -9,7 +9,7 @@
 //! a new kind of thing, add a variant to [`Entry`], say in [`Totals::add`] what it counts for, and
 //! read the same sum from the tables in [`Totals::of_tables`].
 
-use super::{LedgerError, Loss};
+use super::{LedgerError, LedgerLoss};
 use crate::system::clock::Timestamp;
 use crate::system::{hex, unhex};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -38,7 +38,7 @@ impl std::str::FromStr for Epoch {
 
 /// The last entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct ChainHead {
     pub(super) number: u64,
     pub(super) hash: [u8; 32],
 }
@@ -272,7 +272,7 @@ pub(super) fn begin(
     epoch: Epoch,
     because: &str,
     now: Timestamp,
-) -> Result<Head, LedgerError> {
+) -> Result<ChainHead, LedgerError> {
     connection.execute("DELETE FROM entries", [])?;
     connection.execute("DELETE FROM chain", [])?;
     let before = genesis(epoch);
@@ -284,7 +284,7 @@ pub(super) fn begin(
         because: because.to_owned(),
         carried: Totals::of_tables(connection)?,
     };
-    let start = Head {
+    let start = ChainHead {
         number: 0,
         hash: before,
     };
@@ -322,10 +322,10 @@ pub(super) fn shorten(
 
 fn append_after(
     connection: &Connection,
-    last: Head,
+    last: ChainHead,
     entry: &Entry,
     now: Timestamp,
-) -> Result<Head, LedgerError> {
+) -> Result<ChainHead, LedgerError> {
     let what =
         serde_json::to_string(entry).map_err(|e| LedgerError::Damaged(format!("an entry: {e}")))?;
     let number = last.number + 1;
@@ -334,7 +334,7 @@ fn append_after(
         "INSERT INTO entries VALUES (?1, ?2, ?3, ?4)",
         params![number, now.0, what, hash],
     )?;
-    Ok(Head { number, hash })
+    Ok(ChainHead { number, hash })
 }
 
 fn genesis(epoch: Epoch) -> [u8; 32] {
@@ -350,7 +350,7 @@ fn link(before: &[u8; 32], number: u64, at: u64, what: &str) -> [u8; 32] {
 }
 
 fn no_chain() -> LedgerError {
-    LedgerError::Lost(Loss::NoChain)
+    LedgerError::Lost(LedgerLoss::NoChain)
 }
 
 /// The epoch, if the ledger has one yet.
@@ -362,7 +362,7 @@ pub(super) fn epoch(connection: &Connection) -> Result<Option<Epoch>, LedgerErro
 }
 
 /// The last entry.
-pub(super) fn head(connection: &Connection) -> Result<Option<Head>, LedgerError> {
+pub(super) fn head(connection: &Connection) -> Result<Option<ChainHead>, LedgerError> {
     find(
         connection,
         "SELECT number, hash FROM entries ORDER BY number DESC LIMIT 1",
@@ -371,7 +371,10 @@ pub(super) fn head(connection: &Connection) -> Result<Option<Head>, LedgerError>
 }
 
 /// The entry of this number.
-pub(super) fn entry_at(connection: &Connection, number: u64) -> Result<Option<Head>, LedgerError> {
+pub(super) fn entry_at(
+    connection: &Connection,
+    number: u64,
+) -> Result<Option<ChainHead>, LedgerError> {
     let query = "SELECT number, hash FROM entries WHERE number = ?1";
     find(connection, query, [number])
 }
@@ -380,9 +383,9 @@ fn find(
     connection: &Connection,
     query: &str,
     values: impl rusqlite::Params,
-) -> Result<Option<Head>, LedgerError> {
+) -> Result<Option<ChainHead>, LedgerError> {
     let found = connection.query_row(query, values, |row| {
-        Ok(Head {
+        Ok(ChainHead {
             number: row.get(0)?,
             hash: row.get(1)?,
         })
@@ -391,7 +394,7 @@ fn find(
 }
 
 /// Follows the chain from its first entry to its last, and compares its sums with the tables.
-pub(super) fn verify(connection: &Connection) -> Result<Head, LedgerError> {
+pub(super) fn verify(connection: &Connection) -> Result<ChainHead, LedgerError> {
     let before: Option<[u8; 32]> = connection
         .query_row("SELECT before FROM chain", [], |row| row.get(0))
         .optional()?;
@@ -406,21 +409,21 @@ pub(super) fn verify(connection: &Connection) -> Result<Head, LedgerError> {
         let written: [u8; 32] = row.get(3)?;
         hash = link(&hash, number, at, &what);
         if hash != written || last.is_some_and(|last| number != last + 1) {
-            return Err(LedgerError::Lost(Loss::Broken(number)));
+            return Err(LedgerError::Lost(LedgerLoss::Broken(number)));
         }
         let entry: Entry = serde_json::from_str(&what)
             .map_err(|e| LedgerError::Damaged(format!("entry {number}: {e}")))?;
         let first = matches!(entry, Entry::Begun { .. } | Entry::Carried { .. });
         if last.is_none() && !first {
-            return Err(LedgerError::Lost(Loss::Broken(number)));
+            return Err(LedgerError::Lost(LedgerLoss::Broken(number)));
         }
         totals.add(&entry);
         last = Some(number);
     }
     let number = last.ok_or_else(no_chain)?;
     match totals == Totals::of_tables(connection)? {
-        true => Ok(Head { number, hash }),
-        false => Err(LedgerError::Lost(Loss::Disagrees)),
+        true => Ok(ChainHead { number, hash }),
+        false => Err(LedgerError::Lost(LedgerLoss::Disagrees)),
     }
 }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 
 /// What leaves. Of sums of different kinds no combination is a sum of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum DisclosureKind {
     /// Scores of the features.
     Scores,
     /// Published columns: no sum, but in an order of rows that depends on who takes part.
@@ -24,7 +24,7 @@ pub enum Kind {
     Training,
 }
 
-impl Kind {
+impl DisclosureKind {
     fn name(self) -> &'static str {
         match self {
             Self::Scores => "scores",
@@ -38,7 +38,7 @@ impl Kind {
 #[derive(Debug, Clone, Copy)]
 pub struct Disclosure<'a> {
     /// What.
-    pub kind: Kind,
+    pub kind: DisclosureKind,
     /// Who takes part.
     pub provider_set: &'a ProviderSet,
     /// How many numbers it is.
@@ -142,7 +142,7 @@ fn check_provider_set(
             false => Err(LedgerError::OtherProviders(job.id.clone())),
         };
     }
-    if disclosure.kind == Kind::Release || disclosure.may_single_out {
+    if disclosure.kind == DisclosureKind::Release || disclosure.may_single_out {
         return Ok(true);
     }
     let before = provider_sets(connection, job, data_set, disclosure.kind)?;
@@ -179,7 +179,7 @@ fn provider_sets(
     connection: &Connection,
     job: &JobKey,
     data_set: &str,
-    kind: Kind,
+    kind: DisclosureKind,
 ) -> Result<BTreeSet<ProviderSet>, LedgerError> {
     let mut query = connection.prepare(
         // Before version 7 sums of columns were written down as scores.

@@ -61,7 +61,7 @@ pub enum LedgerError {
         "{0}; nothing is released. Stop the daemon and put the ledger back as it was, or restore \
          the latest backup; then, if entries are missing, run `heda provider begin-anew`"
     )]
-    Lost(Loss),
+    Lost(LedgerLoss),
     /// The anchor outside the store cannot be read or written.
     #[error(
         "the ledger's anchor {path}: {cause}; nothing is released. It must be readable and \
@@ -230,12 +230,28 @@ pub enum LedgerError {
          as a day may have"
     )]
     DayIterations(u64),
+    /// The folder of a backup cannot be made; one that is there is never overwritten.
+    #[error("{path}: {cause}; a backup is made into a new folder")]
+    BackupFolder {
+        /// Which folder.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// A file cannot be copied into a backup.
+    #[error("{path}: {cause}")]
+    BackupFile {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
 }
 
 /// How a ledger was found to be lost or replaced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Loss {
+pub enum LedgerLoss {
     /// No file.
     #[error("the ledger {0} is gone, though something was written there before")]
     Gone(PathBuf),
@@ -276,7 +292,7 @@ impl From<rusqlite::Error> for LedgerError {
             Some(ErrorCode::DiskFull) => Self::DiskFull,
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked,
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Self::Lost(Loss::Damaged(error.to_string()))
+                Self::Lost(LedgerLoss::Damaged(error.to_string()))
             }
             Some(ErrorCode::ReadOnly) => Self::ReadOnly,
             _ => Self::Sqlite(error),

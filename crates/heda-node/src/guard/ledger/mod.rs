@@ -29,8 +29,8 @@ mod waiting;
 
 pub use account::{JobBudget, Purchase};
 pub use answers::AnswerRecord;
-pub use disclosed::{DisclosedReport, Disclosure, Kind};
-pub use error::{LedgerError, Loss};
+pub use disclosed::{DisclosedReport, Disclosure, DisclosureKind};
+pub use error::{LedgerError, LedgerLoss};
 pub use holds::{HoldReport, LAPSE_SECONDS};
 pub use missing::Caps;
 pub use open::{Begun, LedgerPlace};

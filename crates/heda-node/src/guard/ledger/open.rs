@@ -1,10 +1,10 @@
 //! Opening the ledger, and looking whether it is still the same.
 
 use super::anchor::{Anchor, Anchored};
-use super::chain::{self, ENTRIES_KEPT, Epoch, Head};
+use super::chain::{self, ChainHead, ENTRIES_KEPT, Epoch};
 use super::missing::{self, Caps};
 use super::reserve::Reservations;
-use super::{Change, Clock, Ledger, LedgerError, Loss, RECORDS_KEPT, advance_clock, schema};
+use super::{Change, Clock, Ledger, LedgerError, LedgerLoss, RECORDS_KEPT, advance_clock, schema};
 use crate::system::clock::Timestamp;
 use crate::system::{files, hex};
 use heda_crypto::random::{NoRandomness, Randomness};
@@ -41,7 +41,7 @@ impl LedgerPlace {
 pub(super) struct Opened {
     pub(super) connection: Connection,
     epoch: Epoch,
-    head: Head,
+    head: ChainHead,
     /// The file as we left it; none if it has to be looked at again in any case.
     mark: Option<Mark>,
 }
@@ -144,7 +144,9 @@ impl Opened {
         // The anchor first: whoever writes meanwhile only makes the ledger longer.
         let anchored = place.anchor().read()?;
         match (&anchored, place.ledger.exists()) {
-            (Some(_), false) => return Err(LedgerError::Lost(Loss::Gone(place.ledger.clone()))),
+            (Some(_), false) => {
+                return Err(LedgerError::Lost(LedgerLoss::Gone(place.ledger.clone())));
+            }
             (None, false) => create(&place.ledger)?,
             (_, true) => {}
         }
@@ -179,7 +181,7 @@ impl Opened {
         }
         let again = Self::new(place, Timestamp(0))?;
         if again.epoch != self.epoch {
-            return Err(LedgerError::Lost(Loss::OtherEpoch));
+            return Err(LedgerError::Lost(LedgerLoss::OtherEpoch));
         }
         follows(&again.connection, again.head, self.head)?;
         *self = again;
@@ -210,12 +212,12 @@ impl Opened {
         let behaviour = TransactionBehavior::Immediate;
         let tables = self.connection.transaction_with_behavior(behaviour)?;
         let now = advance_clock(&tables, now)?;
-        let before = chain::head(&tables)?.ok_or(LedgerError::Lost(Loss::NoChain))?;
+        let before = chain::head(&tables)?.ok_or(LedgerError::Lost(LedgerLoss::NoChain))?;
         follows(&tables, before, self.head)?;
         let change = Change { tables, now };
         let result = work(&change)?;
         chain::shorten(&change, ENTRIES_KEPT, now)?;
-        let head = chain::head(&change)?.ok_or(LedgerError::Lost(Loss::NoChain))?;
+        let head = chain::head(&change)?.ok_or(LedgerError::Lost(LedgerLoss::NoChain))?;
         change.tables.commit()?;
         self.mark = Mark::after(&place.ledger, self.mark);
         self.head = head;
@@ -226,13 +228,15 @@ impl Opened {
 }
 
 /// Whether a chain that ends with `head` goes on from an entry that we know.
-fn follows(connection: &Connection, head: Head, known: Head) -> Result<(), LedgerError> {
+fn follows(connection: &Connection, head: ChainHead, known: ChainHead) -> Result<(), LedgerError> {
     if head.number < known.number {
         let (found, known) = (head.number, known.number);
-        return Err(LedgerError::Lost(Loss::Shorter { found, known }));
+        return Err(LedgerError::Lost(LedgerLoss::Shorter { found, known }));
     }
     match chain::entry_at(connection, known.number)? {
-        Some(entry) if entry != known => Err(LedgerError::Lost(Loss::OtherEntry(known.number))),
+        Some(entry) if entry != known => {
+            Err(LedgerError::Lost(LedgerLoss::OtherEntry(known.number)))
+        }
         // An entry that was carried forward is bound by the hashes after it.
         _ => Ok(()),
     }
@@ -243,12 +247,12 @@ pub(super) fn check_history(
     connection: &Connection,
     anchored: Option<&Anchored>,
     place: &LedgerPlace,
-) -> Result<(Epoch, Head), LedgerError> {
+) -> Result<(Epoch, ChainHead), LedgerError> {
     // All of it as of one moment: others may write meanwhile.
     let moment = connection.unchecked_transaction()?;
-    let epoch = chain::epoch(&moment)?.ok_or(LedgerError::Lost(Loss::NoChain))?;
+    let epoch = chain::epoch(&moment)?.ok_or(LedgerError::Lost(LedgerLoss::NoChain))?;
     if anchored.is_some_and(|anchored| anchored.epoch != epoch) {
-        return Err(LedgerError::Lost(Loss::OtherEpoch));
+        return Err(LedgerError::Lost(LedgerLoss::OtherEpoch));
     }
     let head = chain::verify(&moment)?;
     match anchored {
@@ -259,7 +263,7 @@ pub(super) fn check_history(
             drop(moment);
             // Another process may have made the anchor and gone on since we looked for it.
             let anchored = place.anchor().read()?;
-            let no_anchor = || LedgerError::Lost(Loss::NoAnchor(place.anchor.clone()));
+            let no_anchor = || LedgerError::Lost(LedgerLoss::NoAnchor(place.anchor.clone()));
             return check_history(connection, Some(&anchored.ok_or_else(no_anchor)?), place);
         }
     }
@@ -271,7 +275,7 @@ pub(super) fn check_file(connection: &Connection) -> Result<(), LedgerError> {
     let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     match found.as_str() {
         "ok" => Ok(()),
-        _ => Err(LedgerError::Lost(Loss::Damaged(found))),
+        _ => Err(LedgerError::Lost(LedgerLoss::Damaged(found))),
     }
 }
 
@@ -279,7 +283,7 @@ pub(super) fn check_file(connection: &Connection) -> Result<(), LedgerError> {
 /// brought up to date.
 fn check_upgrade(connection: &Connection) -> Result<(), LedgerError> {
     match schema::version(connection)? < schema::CHAIN_VERSION {
-        true => Err(LedgerError::Lost(Loss::NoChain)),
+        true => Err(LedgerError::Lost(LedgerLoss::NoChain)),
         false => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use super::account::spent_billionths;
 use super::disclosed::{self, DisclosedReport};
 use super::open::{check_file, check_history, file_error};
 use super::{
-    LEDGER_VERSION, Ledger, LedgerError, LedgerPlace, Loss, chain, decimal, latest, schema,
+    LEDGER_VERSION, Ledger, LedgerError, LedgerLoss, LedgerPlace, chain, decimal, latest, schema,
 };
 use crate::system::clock::{Day, Timestamp};
 use crate::system::files;
@@ -132,7 +132,7 @@ impl LedgerReader {
         // The anchor first: a daemon that writes meanwhile only makes the ledger longer.
         let anchored = place.anchor().read()?;
         if anchored.is_some() && !place.ledger.exists() {
-            return Err(LedgerError::Lost(Loss::Gone(place.ledger.clone())));
+            return Err(LedgerError::Lost(LedgerLoss::Gone(place.ledger.clone())));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&place.ledger, flags)?;
@@ -140,7 +140,7 @@ impl LedgerReader {
         match schema::version(&connection)? {
             LEDGER_VERSION => {}
             found if anchored.is_some() && found < schema::CHAIN_VERSION => {
-                return Err(LedgerError::Lost(Loss::NoChain));
+                return Err(LedgerError::Lost(LedgerLoss::NoChain));
             }
             found => {
                 let known = LEDGER_VERSION;

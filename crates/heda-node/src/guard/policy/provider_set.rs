@@ -50,7 +50,7 @@ pub fn exposure(before: &BTreeSet<ProviderSet>, provider_set: &ProviderSet) -> O
         own.for_each(|place| vector[*place] = 1);
         vector
     };
-    let mut span = Span::default();
+    let mut span = Subspace::default();
     before
         .iter()
         .for_each(|provider_set| span.add(vector(provider_set)));
@@ -89,7 +89,7 @@ fn inverse(of: u64) -> u64 {
 
 /// A space in its reduced echelon form: each row has a one in a column where all others have zero.
 #[derive(Default)]
-struct Span {
+struct Subspace {
     rows: Vec<(usize, Vec<u64>)>,
 }
 
@@ -100,7 +100,7 @@ fn eliminate(row: &mut [u64], factor: u64, other: &[u64]) {
     }
 }
 
-impl Span {
+impl Subspace {
     fn add(&mut self, mut vector: Vec<u64>) {
         for (pivot, row) in &self.rows {
             let factor = vector[*pivot];

@@ -6,7 +6,7 @@ fn provider_set(names: &[&str]) -> ProviderSet {
     names.iter().map(|name| peer(name)).collect()
 }
 
-fn disclosure(kind: Kind, provider_set: &ProviderSet) -> Disclosure<'_> {
+fn disclosure(kind: DisclosureKind, provider_set: &ProviderSet) -> Disclosure<'_> {
     Disclosure {
         kind,
         provider_set,
@@ -24,7 +24,7 @@ const LIMITS: CountLimits = CountLimits {
 /// One gradient of a job with these providers.
 fn train(ledger: &Ledger, id: &str, provider_set: &ProviderSet) -> Result<u64, LedgerError> {
     ledger.open_job(&key(id), &terms("same")).unwrap();
-    let disclosure = disclosure(Kind::Training, provider_set);
+    let disclosure = disclosure(DisclosureKind::Training, provider_set);
     ledger.foresee(&key(id), "ward", &disclosure)?;
     super::count(
         ledger,
@@ -73,7 +73,7 @@ fn numbers_are_counted_over_all_jobs_and_a_new_job_gives_nothing_anew() {
         id: "five".into(),
     };
     ledger.open_job(&theirs, &terms("same")).unwrap();
-    let disclosure = disclosure(Kind::Training, &all);
+    let disclosure = disclosure(DisclosureKind::Training, &all);
     let counted = super::count(
         &ledger,
         Counted::Iteration,
@@ -93,7 +93,7 @@ fn an_evaluation_counts_as_well() {
         per_job: 100,
         per_day: 1000,
     };
-    let disclosure = disclosure(Kind::Training, &all);
+    let disclosure = disclosure(DisclosureKind::Training, &all);
     let evaluate = || {
         super::count(
             &ledger,
@@ -121,7 +121,11 @@ fn a_job_keeps_its_providers_once_something_has_left() {
         provider_set(&["a", "b", "c", "d"]),
         provider_set(&["a", "b"]),
     );
-    for kind in [Kind::Scores, Kind::Release, Kind::Training] {
+    for kind in [
+        DisclosureKind::Scores,
+        DisclosureKind::Release,
+        DisclosureKind::Training,
+    ] {
         ledger
             .disclose(&key("a"), "ward", &disclosure(kind, &all))
             .unwrap();
@@ -137,12 +141,12 @@ fn a_job_keeps_its_providers_once_something_has_left() {
     ledger.open_job(&key("b"), &terms("same")).unwrap();
     let scores = Disclosure {
         numbers: 0,
-        ..disclosure(Kind::Scores, &all)
+        ..disclosure(DisclosureKind::Scores, &all)
     };
     ledger.disclose(&key("b"), "ward", &scores).unwrap();
     let training = Disclosure {
         numbers: 0,
-        ..disclosure(Kind::Training, &fewer)
+        ..disclosure(DisclosureKind::Training, &fewer)
     };
     ledger.disclose(&key("b"), "ward", &training).unwrap();
 }
@@ -166,7 +170,7 @@ fn jobs_that_subtract_to_one_provider_are_refused_whatever_their_names() {
     assert!(matches!(refused, LedgerError::SinglesOut(_)), "{refused}");
     let allowed = Disclosure {
         may_single_out: true,
-        ..disclosure(Kind::Training, &all)
+        ..disclosure(DisclosureKind::Training, &all)
     };
     ledger.disclose(&key("two"), "ward", &allowed).unwrap();
 }
@@ -179,11 +183,15 @@ fn of_two_jobs_at_once_the_second_is_refused_when_its_gradient_is_due() {
     for (id, provider_set) in [("one", &all), ("two", &fewer)] {
         ledger.open_job(&key(id), &terms("same")).unwrap();
         ledger
-            .foresee(&key(id), "ward", &disclosure(Kind::Training, provider_set))
+            .foresee(
+                &key(id),
+                "ward",
+                &disclosure(DisclosureKind::Training, provider_set),
+            )
             .unwrap();
     }
     let count = |id, provider_set| {
-        let disclosure = disclosure(Kind::Training, provider_set);
+        let disclosure = disclosure(DisclosureKind::Training, provider_set);
         super::count(
             &ledger,
             Counted::Iteration,
@@ -205,9 +213,9 @@ fn scores_of_an_older_ledger_may_have_been_sums_of_columns() {
     let bench = Bench::new();
     let ledger = bench.with_job("a");
     let (all, fewer) = (provider_set(&["a", "b", "c"]), provider_set(&["a", "b"]));
-    let scores = disclosure(Kind::Scores, &all);
+    let scores = disclosure(DisclosureKind::Scores, &all);
     ledger.disclose(&key("a"), "ward", &scores).unwrap();
-    let training = disclosure(Kind::Training, &fewer);
+    let training = disclosure(DisclosureKind::Training, &fewer);
     ledger.foresee(&key("b"), "ward", &training).unwrap();
     ledger
         .change(|change| Ok(change.execute("UPDATE circles SET columns = 1", [])?))
@@ -225,7 +233,7 @@ fn a_data_user_may_learn_exactly_as_many_numbers_as_are_allowed() {
         let disclosure = Disclosure {
             numbers,
             numbers_most: 30,
-            ..disclosure(Kind::Training, &all)
+            ..disclosure(DisclosureKind::Training, &all)
         };
         ledger.foresee(&key("a"), "ward", &disclosure)?;
         ledger.disclose(&key("a"), "ward", &disclosure)

@@ -63,7 +63,7 @@ fn entries_that_an_older_copy_lacks_are_counted_one_by_one() {
         drop(ledger);
         assert!(matches!(
             bench.open(),
-            Err(LedgerError::Lost(Loss::Shorter { found: 2, known })) if known == 2 + own
+            Err(LedgerError::Lost(LedgerLoss::Shorter { found: 2, known })) if known == 2 + own
         ));
         assert_eq!(begun_anew(&bench).missing, own);
     }
@@ -96,7 +96,7 @@ fn a_running_daemon_notices_that_ledger_and_anchor_were_both_put_back() {
     std::fs::write(bench.place().anchor, anchor).unwrap();
     bench.open().unwrap();
     let known = ledger.head();
-    let shorter = Loss::Shorter { found: 2, known: 3 };
+    let shorter = LedgerLoss::Shorter { found: 2, known: 3 };
     assert!(matches!(&known, Err(LedgerError::Lost(loss)) if *loss == shorter));
 }
 
@@ -109,7 +109,7 @@ fn an_entry_that_another_program_took_away_is_missed_by_the_next_change() {
     let last = "DELETE FROM entries WHERE number = (SELECT max(number) FROM entries)";
     file.execute(last, []).unwrap();
     let refused = ledger.refuse(&key("a"), "user", "no");
-    let shorter = Loss::Shorter { found: 1, known: 2 };
+    let shorter = LedgerLoss::Shorter { found: 1, known: 2 };
     assert!(matches!(&refused, Err(LedgerError::Lost(loss)) if *loss == shorter));
 }
 

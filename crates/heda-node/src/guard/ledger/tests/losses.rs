@@ -158,7 +158,10 @@ fn a_ledger_without_its_anchor_is_not_served() {
     let spent = Spent::new();
     std::fs::remove_file(&spent.bench.place().anchor).unwrap();
     let opened = spent.bench.open();
-    assert!(matches!(opened, Err(LedgerError::Lost(Loss::NoAnchor(_)))));
+    assert!(matches!(
+        opened,
+        Err(LedgerError::Lost(LedgerLoss::NoAnchor(_)))
+    ));
 }
 
 #[test]

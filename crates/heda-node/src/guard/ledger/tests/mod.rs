@@ -104,7 +104,7 @@ fn count(
 /// A gradient of a job without a limit over all jobs.
 fn plenty() -> Disclosure<'static> {
     Disclosure {
-        kind: Kind::Training,
+        kind: DisclosureKind::Training,
         provider_set: &ALONE,
         numbers: 1,
         numbers_most: u64::MAX,
@@ -477,7 +477,7 @@ fn something_else_is_not_taken_for_a_ledger() {
     std::fs::write(bench.path(), vec![b'x'; 5000]).unwrap();
     let opened = bench.open();
     assert!(
-        matches!(opened, Err(LedgerError::Lost(Loss::Damaged(_)))),
+        matches!(opened, Err(LedgerError::Lost(LedgerLoss::Damaged(_)))),
         "{opened:?}"
     );
     assert_eq!(std::fs::read(bench.path()).unwrap(), vec![b'x'; 5000]);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::guard::ledger::anchor::Anchored;
-use crate::guard::ledger::chain::{Epoch, Head};
+use crate::guard::ledger::chain::{ChainHead, Epoch};
 use crate::guard::ledger::open::LOCK_PATIENCE;
 use crate::system::hex;
 use sha2::{Digest, Sha256};
@@ -39,7 +39,7 @@ fn written_as(version: u32, place: &LedgerPlace) {
         let noted = connection.execute("INSERT INTO entries VALUES (1, ?1, ?2, ?3)", entry);
         noted.unwrap();
     }
-    let head = Head { number: 1, hash };
+    let head = ChainHead { number: 1, hash };
     place.anchor().begin(&Anchored { epoch, head }).unwrap();
 }
 
@@ -53,7 +53,7 @@ fn a_file_from_before_the_chain_is_refused_and_stays_as_it_is_where_there_is_an_
         let chained = version >= schema::CHAIN_VERSION;
         assert_eq!(opened.is_ok(), chained, "{version}: {opened:?}");
         if let Err(error) = opened {
-            assert!(matches!(error, LedgerError::Lost(Loss::NoChain)));
+            assert!(matches!(error, LedgerError::Lost(LedgerLoss::NoChain)));
         }
         let file = Connection::open(bench.path()).unwrap();
         let expected = if chained { LEDGER_VERSION } else { version };
@@ -74,7 +74,10 @@ fn a_reader_tells_a_lost_chain_from_an_older_version() {
             }
             let error = LedgerReader::open(&bench.place()).unwrap_err();
             match with_anchor && version < schema::CHAIN_VERSION {
-                true => assert!(matches!(error, LedgerError::Lost(Loss::NoChain)), "{error}"),
+                true => assert!(
+                    matches!(error, LedgerError::Lost(LedgerLoss::NoChain)),
+                    "{error}"
+                ),
                 false => assert!(
                     matches!(error, LedgerError::FromThePast { found, .. } if found == version),
                     "{error}"
@@ -114,7 +117,7 @@ fn a_damaged_page_is_found_whatever_is_on_it() {
     let read = LedgerReader::open(&bench.place()).map(drop);
     for found in [opened, read] {
         assert!(
-            matches!(found, Err(LedgerError::Lost(Loss::Damaged(_)))),
+            matches!(found, Err(LedgerError::Lost(LedgerLoss::Damaged(_)))),
             "{found:?}"
         );
     }

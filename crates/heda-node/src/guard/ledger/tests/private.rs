@@ -279,7 +279,7 @@ fn an_account_that_was_changed_is_noticed() {
     drop(file);
     assert!(matches!(
         bench.open(),
-        Err(LedgerError::Lost(Loss::Disagrees))
+        Err(LedgerError::Lost(LedgerLoss::Disagrees))
     ));
 }
 
@@ -443,7 +443,7 @@ fn numbers_of_answers_and_failed_checks_that_were_changed_are_noticed() {
         drop(file);
         let found = bench.open();
         assert!(
-            matches!(found, Err(LedgerError::Lost(Loss::Disagrees))),
+            matches!(found, Err(LedgerError::Lost(LedgerLoss::Disagrees))),
             "{edit}"
         );
     }
