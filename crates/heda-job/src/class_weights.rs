@@ -6,6 +6,7 @@
 //! the columns ([`crate::moments`]). The weights reach the providers, rounded to one part in 64,
 //! because from exact ones each could tell how many rows of a class the others have.
 
+use crate::description::JobFault;
 use heda_learn::loss::LossKind;
 use heda_learn::resident::{CodeTable, Resolution};
 use heda_learn::target::RowLabel;
@@ -26,49 +27,29 @@ pub enum ClassWeight {
     Given(Vec<f64>),
 }
 
-/// Weights that cannot be worked with.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BadWeight {
-    /// Not one a class.
-    #[error("{found} weights for {classes} classes; give one for each class")]
-    Count {
-        /// Classes of the schema.
-        classes: usize,
-        /// Weights given.
-        found: usize,
-    },
-    /// Not a sensible number.
-    #[error("a weight of {0}; choose a number from 0.000001 to 1000000")]
-    Value(f64),
-    /// There is nothing to be balanced.
-    #[error("no rows of a class at any provider: there is nothing to balance; give the weights")]
-    Empty,
-}
-
 impl ClassWeight {
     /// Whether it suits so many classes.
     ///
     /// # Errors
     /// If it does not.
-    pub fn check(&self, classes: usize) -> Result<(), BadWeight> {
+    pub fn check(&self, classes: usize) -> Result<(), JobFault> {
         let Self::Given(weights) = self else {
             return Ok(());
         };
         if weights.len() != classes {
             let found = weights.len();
-            return Err(BadWeight::Count { classes, found });
+            return Err(JobFault::WeightCount { classes, found });
         }
         check_values(weights)
     }
 }
 
-fn check_values(weights: &[f64]) -> Result<(), BadWeight> {
+fn check_values(weights: &[f64]) -> Result<(), JobFault> {
     let odd = |weight: &&f64| !(1.0 / MOST..=MOST).contains(*weight);
     weights
         .iter()
         .find(odd)
-        .map_or(Ok(()), |w| Err(BadWeight::Value(*w)))
+        .map_or(Ok(()), |w| Err(JobFault::WeightValue(*w)))
 }
 
 /// The weights of a job, as both sides use them.
@@ -85,12 +66,12 @@ pub(crate) enum ClassWeights {
 
 impl ClassWeights {
     /// Balanced by how many rows each class has, for models of these classes.
-    pub(crate) fn balanced(counts: &[u64], positives: &[u32]) -> Result<Self, BadWeight> {
+    pub(crate) fn balanced(counts: &[u64], positives: &[u32]) -> Result<Self, JobFault> {
         let rows: u64 = counts.iter().sum();
         let pair = |positive: &u32| {
             let own = counts.get(*positive as usize).copied().unwrap_or(0);
             match (own, rows.saturating_sub(own)) {
-                (0, _) | (_, 0) => Err(BadWeight::Empty),
+                (0, _) | (_, 0) => Err(JobFault::NothingToBalance),
                 (own, rest) => {
                     Ok([rest, own].map(|part| rounded(rows as f64 / (2.0 * part as f64))))
                 }
@@ -104,10 +85,10 @@ impl ClassWeights {
     }
 
     /// Weights that a peer sent, one pair a model.
-    pub(crate) fn of_pairs(pairs: Vec<[f64; 2]>, models: usize) -> Result<Self, BadWeight> {
+    pub(crate) fn of_pairs(pairs: Vec<[f64; 2]>, models: usize) -> Result<Self, JobFault> {
         if pairs.len() != models {
             let (classes, found) = (models, pairs.len());
-            return Err(BadWeight::Count { classes, found });
+            return Err(JobFault::WeightCount { classes, found });
         }
         check_values(pairs.as_flattened())?;
         Ok(Self::Pairs(pairs))
@@ -197,7 +178,7 @@ mod tests {
         }
         assert_eq!(
             ClassWeights::balanced(&[0, 7], &[1]),
-            Err(BadWeight::Empty),
+            Err(JobFault::NothingToBalance),
             "no rest"
         );
     }

@@ -5,10 +5,9 @@ use crate::description::JobFault;
 use crate::engine::{Engine, Impossible};
 use crate::guard::Refusal;
 use crate::job::{NoIota, NotKept};
-use crate::message::{SendError, Unwritable};
 use crate::moments::MomentsError;
 use crate::negotiation::NegotiationError;
-use crate::proposal::BadProposal;
+use crate::parallel::RemoteError;
 use crate::release::ReleaseError;
 use heda_blocks::channel::ChannelError;
 use heda_blocks::stop::{Stop, StopCode};
@@ -79,8 +78,13 @@ pub enum Defect {
         error: Box<ServeError>,
     },
     /// A message of ours cannot be written.
-    #[error(transparent)]
-    Message(#[from] Unwritable),
+    #[error("the message \"{message}\" cannot be written: {reason}")]
+    Message {
+        /// Which message.
+        message: &'static str,
+        /// What the writer says.
+        reason: serde_json::Error,
+    },
     /// A ranking that was checked is none.
     #[error(transparent)]
     Ranking(RankingError),
@@ -116,9 +120,6 @@ pub enum BadJob {
     /// A description that contradicts itself, or does not fit the schema.
     #[error(transparent)]
     Fault(#[from] JobFault),
-    /// Parties that no provider would accept.
-    #[error(transparent)]
-    Proposal(#[from] BadProposal),
     /// Providers that cannot make up a job, the same one twice for instance.
     #[error(transparent)]
     Roster(#[from] MaskingError),
@@ -294,21 +295,6 @@ pub enum Unfit {
     Impossible(Impossible),
 }
 
-/// What is wrong at a provider itself: no data user can change it, and none is told.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OwnFault {
-    /// The store holds something else than what was put there.
-    #[error("the stored release is damaged: {0}; restore the store from a backup")]
-    StoredRelease(Malformed),
-    /// A message of ours cannot be written.
-    #[error("internal error: {0}")]
-    Message(#[from] Unwritable),
-    /// A defect of ours.
-    #[error("internal error: {0}")]
-    Defect(Box<dyn std::error::Error + Send + Sync>),
-}
-
 /// Why a provider's side of a job ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -322,9 +308,12 @@ pub enum ServeError {
     /// The job cannot be served as it was asked.
     #[error("refused: {0}")]
     Refused(#[from] Unfit),
-    /// Our own data, keys or code do not serve.
-    #[error(transparent)]
-    Guard(#[from] OwnFault),
+    /// Our store holds something else than what was put there. No data user can change it, and none is told.
+    #[error("the stored release is damaged: {0}; restore the store from a backup")]
+    StoredRelease(Malformed),
+    /// A defect of ours. No data user can change it, and none is told.
+    #[error("internal error: {0}")]
+    Defect(Box<dyn std::error::Error + Send + Sync>),
     /// The operating system failed us.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
@@ -333,7 +322,7 @@ pub enum ServeError {
 impl ServeError {
     /// A failure that no message of the peer can cause.
     pub(crate) fn defect(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Guard(OwnFault::Defect(error.into()))
+        Self::Defect(error.into())
     }
 
     /// Whether the data user failed a check that no honest one fails.
@@ -351,7 +340,7 @@ impl ServeError {
                 StopCode::Protocol
             }
             Self::Peer(PeerProblem::Channel(_)) => return None,
-            Self::Guard(_) | Self::Randomness(_) => StopCode::Failed,
+            Self::StoredRelease(_) | Self::Defect(_) | Self::Randomness(_) => StopCode::Failed,
         };
         Some(match code {
             StopCode::Failed => Stop::new(
@@ -369,11 +358,12 @@ impl From<ChannelError> for ServeError {
     }
 }
 
-impl From<SendError> for ServeError {
-    fn from(error: SendError) -> Self {
+impl From<RemoteError> for ServeError {
+    fn from(error: RemoteError) -> Self {
         match error {
-            SendError::Channel(error) => error.into(),
-            SendError::Unwritable(error) => Self::Guard(error.into()),
+            RemoteError::Peer(problem) => Self::Peer(problem),
+            RemoteError::Randomness(error) => Self::Randomness(error),
+            RemoteError::Bug(defect) => Self::defect(defect),
         }
     }
 }

@@ -3,12 +3,14 @@
 //! own.
 
 use crate::codec::{Malformed, hex, unhex};
-use crate::error::PeerProblem;
+use crate::description::JobFault;
+use crate::error::{Defect, PeerProblem};
 use crate::guard::LedgerHead;
 use crate::moments::Scale;
-use crate::proposal::{BadProposal, PROTOCOL_VERSION, Proposal, Split};
+use crate::parallel::RemoteError;
+use crate::proposal::{PROTOCOL_VERSION, Proposal, Split};
 use crate::rows::{release_from_bytes, release_length};
-use heda_blocks::channel::{Channel, ChannelError};
+use heda_blocks::channel::Channel;
 use heda_crypto::masking::ANNOUNCEMENT_BYTES;
 use heda_dp::account::Charge;
 use heda_learn::data::Feature;
@@ -17,25 +19,6 @@ use serde::{Deserialize, Serialize};
 
 /// No message in JSON is longer than this.
 pub(crate) const CONTROL_LIMIT: usize = 1 << 20;
-
-/// A message that we made cannot be written: a defect of ours, whoever the peer is.
-#[derive(Debug, thiserror::Error)]
-#[error("the message \"{message}\" cannot be written: {reason}")]
-pub struct Unwritable {
-    message: &'static str,
-    reason: String,
-}
-
-/// Why a message was not sent.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SendError {
-    /// The conversation broke.
-    #[error(transparent)]
-    Channel(#[from] ChannelError),
-    /// A defect of ours.
-    #[error(transparent)]
-    Unwritable(#[from] Unwritable),
-}
 
 /// A message of a job.
 pub(crate) trait Message: Sized {
@@ -50,13 +33,13 @@ pub(crate) trait Message: Sized {
     fn limit(known: Self::Known) -> usize;
 
     /// Its bytes.
-    fn encode(&self) -> Result<Vec<u8>, Unwritable>;
+    fn encode(&self) -> Result<Vec<u8>, Defect>;
 
     /// Reads it.
     fn decode(bytes: &[u8], known: Self::Known) -> Result<Self, Malformed>;
 
     /// Sends it.
-    fn send(&self, channel: &mut Channel) -> Result<(), SendError> {
+    fn send(&self, channel: &mut Channel) -> Result<(), RemoteError> {
         Ok(channel.send(Self::TAG, &self.encode()?)?)
     }
 }
@@ -109,11 +92,8 @@ impl FromProvider for Sums {}
 impl FromProvider for Charge {}
 impl FromProvider for Account {}
 
-fn to_json<T: Serialize>(message: &'static str, value: &T) -> Result<Vec<u8>, Unwritable> {
-    serde_json::to_vec(value).map_err(|e| Unwritable {
-        message,
-        reason: e.to_string(),
-    })
+fn to_json<T: Serialize>(message: &'static str, value: &T) -> Result<Vec<u8>, Defect> {
+    serde_json::to_vec(value).map_err(|reason| Defect::Message { message, reason })
 }
 
 fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Malformed> {
@@ -132,7 +112,7 @@ macro_rules! control {
                 CONTROL_LIMIT
             }
 
-            fn encode(&self) -> Result<Vec<u8>, Unwritable> {
+            fn encode(&self) -> Result<Vec<u8>, Defect> {
                 to_json(Self::NAME, self)
             }
 
@@ -175,7 +155,7 @@ impl Message for Proposal {
         CONTROL_LIMIT
     }
 
-    fn encode(&self) -> Result<Vec<u8>, Unwritable> {
+    fn encode(&self) -> Result<Vec<u8>, Defect> {
         to_json(Self::NAME, self)
     }
 
@@ -186,9 +166,7 @@ impl Message for Proposal {
         }
         let Versioned { version } = from_json(bytes)?;
         if version != PROTOCOL_VERSION {
-            return Err(Malformed::Content(
-                BadProposal::version(version).to_string(),
-            ));
+            return Err(Malformed::Content(JobFault::version(version).to_string()));
         }
         from_json(bytes)
     }
@@ -284,7 +262,7 @@ impl Message for Announcements {
         providers.saturating_mul(ANNOUNCEMENT_BYTES)
     }
 
-    fn encode(&self) -> Result<Vec<u8>, Unwritable> {
+    fn encode(&self) -> Result<Vec<u8>, Defect> {
         Ok(self.0.clone())
     }
 
@@ -308,7 +286,7 @@ impl Message for Contribution {
         length
     }
 
-    fn encode(&self) -> Result<Vec<u8>, Unwritable> {
+    fn encode(&self) -> Result<Vec<u8>, Defect> {
         Ok(self.0.clone())
     }
 
@@ -331,7 +309,7 @@ impl Message for Sums {
         length
     }
 
-    fn encode(&self) -> Result<Vec<u8>, Unwritable> {
+    fn encode(&self) -> Result<Vec<u8>, Defect> {
         Ok(self.0.clone())
     }
 

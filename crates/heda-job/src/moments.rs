@@ -26,9 +26,9 @@ mod private;
 pub(crate) use combined::combine;
 pub(crate) use private::{NOISY_PURPOSE, noisy_bytes, noisy_sums};
 
-use crate::class_weights::{BadWeight, ClassWeight};
+use crate::class_weights::ClassWeight;
 use crate::closing::OpenSum;
-use crate::description::Job;
+use crate::description::{Job, JobFault};
 use crate::engine::Columns;
 use heda_crypto::bits::packed_bytes;
 use heda_crypto::masking::MASK_BITS;
@@ -159,7 +159,7 @@ pub enum MomentsError {
     Label,
     /// Weights that no classes have.
     #[error(transparent)]
-    Weights(#[from] BadWeight),
+    Weights(#[from] JobFault),
     /// A checkpoint of other columns.
     #[error("the checkpoint knows where {found} columns lie, and {expected} are encrypted")]
     Centres {

@@ -1,7 +1,6 @@
 //! Asking all providers at the same time.
 
 use crate::error::{Defect, JobError, PeerProblem};
-use crate::message::SendError;
 use heda_blocks::channel::{Channel, ChannelError};
 use heda_crypto::random::NoRandomness;
 
@@ -27,15 +26,6 @@ pub(crate) enum RemoteError {
 impl From<ChannelError> for RemoteError {
     fn from(error: ChannelError) -> Self {
         Self::Peer(error.into())
-    }
-}
-
-impl From<SendError> for RemoteError {
-    fn from(error: SendError) -> Self {
-        match error {
-            SendError::Channel(error) => error.into(),
-            SendError::Unwritable(error) => Self::Bug(error.into()),
-        }
     }
 }
 

@@ -8,7 +8,7 @@ pub use privacy::{Privacy, models_of};
 
 pub use crate::class_weights::ClassWeight;
 use crate::codec::{hex, unhex};
-use crate::description::{Job, Ranking};
+use crate::description::{Job, JobFault, Ranking};
 pub use crate::engine::Engine;
 use crate::message::Agreement;
 pub use crate::rounds::Path;
@@ -24,7 +24,7 @@ use std::fmt;
 pub const PROTOCOL_VERSION: u32 = 3;
 
 /// More providers than these do not take part.
-const PROVIDERS_LIMIT: usize = 1024;
+pub(crate) const PROVIDERS_LIMIT: usize = 1024;
 
 /// A job's name: 16 random bytes. The same job may be resumed under the same name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,16 +51,11 @@ impl fmt::Debug for JobId {
     }
 }
 
-/// A text that is not a job's name.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a job's name is 32 hexadecimal digits")]
-pub struct BadJobId;
-
 impl std::str::FromStr for JobId {
-    type Err = BadJobId;
+    type Err = JobFault;
 
-    fn from_str(text: &str) -> Result<Self, BadJobId> {
-        unhex(text).map(Self).map_err(|_| BadJobId)
+    fn from_str(text: &str) -> Result<Self, JobFault> {
+        unhex(text).map(Self).map_err(|_| JobFault::JobId)
     }
 }
 
@@ -131,51 +126,21 @@ pub enum Scoring {
     One(Method, usize),
 }
 
-/// A proposal that nobody should accept.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BadProposal {
-    /// The other side speaks another version.
-    #[error(
-        "the data user speaks protocol version {theirs}, this provider {ours}; upgrade the older"
-    )]
-    Version {
-        /// The data user's.
-        theirs: u32,
-        /// Ours.
-        ours: u32,
-    },
-    /// Nobody, or more providers than can take part.
-    #[error("{0} providers: a job has 1 to {PROVIDERS_LIMIT}")]
-    Providers(usize),
-    /// A job whose features one provider ranks, and no provider that does.
-    #[error("the job does not say which of its providers ranks the features")]
-    Chooser,
-}
-
-impl BadProposal {
-    /// The data user speaks this version, and we another one.
-    pub(crate) fn version(theirs: u32) -> Self {
-        let ours = PROTOCOL_VERSION;
-        Self::Version { theirs, ours }
-    }
-}
-
 impl Proposal {
     /// Checks what is beside the job, which was checked when it was read.
-    pub fn check(&self) -> Result<(), BadProposal> {
+    pub fn check(&self) -> Result<(), JobFault> {
         if self.version != PROTOCOL_VERSION {
-            return Err(BadProposal::version(self.version));
+            return Err(JobFault::version(self.version));
         }
         let providers = self.parties.identities.len();
         if !(1..=PROVIDERS_LIMIT).contains(&providers) {
-            return Err(BadProposal::Providers(providers));
+            return Err(JobFault::Providers(providers));
         }
         let ranking = &self.job.features().ranking;
         let needed = matches!(ranking, Ranking::Chosen { .. }) && self.order.is_none();
         match needed == self.parties.chooser.is_some_and(|place| place < providers) {
             true => Ok(()),
-            false => Err(BadProposal::Chooser),
+            false => Err(JobFault::Chooser),
         }
     }
 
@@ -293,7 +258,7 @@ mod tests {
         let id = JobId([0xab; 16]);
         assert_eq!(id.to_string().parse::<JobId>().unwrap(), id);
         for bad in ["", "ab", "zz".repeat(16).as_str(), "é".repeat(16).as_str()] {
-            assert_eq!(bad.parse::<JobId>(), Err(BadJobId));
+            assert_eq!(bad.parse::<JobId>(), Err(JobFault::JobId));
         }
     }
 
@@ -308,7 +273,7 @@ mod tests {
             },
             ..base.clone()
         };
-        assert_eq!(nobody.check(), Err(BadProposal::Providers(0)));
+        assert_eq!(nobody.check(), Err(JobFault::Providers(0)));
         let alone = testing::proposal_of(crate::description::RawJob {
             ranking: Some(Ranking::Chosen {
                 method: Method::default(),
@@ -322,7 +287,7 @@ mod tests {
         }
         let mut without_need = base;
         without_need.parties.chooser = Some(0);
-        assert_eq!(without_need.check(), Err(BadProposal::Chooser));
+        assert_eq!(without_need.check(), Err(JobFault::Chooser));
     }
 
     #[test]

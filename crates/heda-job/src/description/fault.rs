@@ -2,7 +2,7 @@
 //! needs, in words that a job file, an option and the library share.
 
 use super::limits::{BadShare, NoName};
-use crate::class_weights::BadWeight;
+use crate::proposal::{PROTOCOL_VERSION, PROVIDERS_LIMIT};
 use heda_dp::gdp::DeltaError;
 use heda_learn::optimise::TrainError;
 use heda_learn::private::PlanError;
@@ -31,9 +31,20 @@ pub enum JobFault {
     /// Something that does not go with a choice of the penalty.
     #[error("choosing the penalty needs {0}")]
     Choice(&'static str),
-    /// Weights that the classes do not have.
-    #[error(transparent)]
-    Weights(#[from] BadWeight),
+    /// Not one weight a class.
+    #[error("{found} weights for {classes} classes; give one for each class")]
+    WeightCount {
+        /// Classes of the schema.
+        classes: usize,
+        /// Weights given.
+        found: usize,
+    },
+    /// A weight that is not a sensible number.
+    #[error("a weight of {0}; choose a number from 0.000001 to 1000000")]
+    WeightValue(f64),
+    /// There is nothing to be balanced.
+    #[error("no rows of a class at any provider: there is nothing to balance; give the weights")]
+    NothingToBalance,
     /// Numbers of the optimiser that make no sense.
     #[error(transparent)]
     Settings(#[from] TrainError),
@@ -90,4 +101,31 @@ pub enum JobFault {
         /// That of the rows.
         ours: String,
     },
+    /// The other side speaks another version.
+    #[error(
+        "the data user speaks protocol version {theirs}, this provider {ours}; upgrade the older"
+    )]
+    Version {
+        /// The data user's.
+        theirs: u32,
+        /// Ours.
+        ours: u32,
+    },
+    /// Nobody, or more providers than can take part.
+    #[error("{0} providers: a job has 1 to {PROVIDERS_LIMIT}")]
+    Providers(usize),
+    /// A job whose features one provider ranks, and no provider that does.
+    #[error("the job does not say which of its providers ranks the features")]
+    Chooser,
+    /// A text that is not a job's name.
+    #[error("a job's name is 32 hexadecimal digits")]
+    JobId,
+}
+
+impl JobFault {
+    /// The data user speaks this version, and we another one.
+    pub(crate) fn version(theirs: u32) -> Self {
+        let ours = PROTOCOL_VERSION;
+        Self::Version { theirs, ours }
+    }
 }

@@ -12,7 +12,7 @@ use crate::description::Job;
 use crate::engine::columns::{columns_of, taking_part};
 use crate::engine::label_encoding::LabelEncoding;
 use crate::engine::{Columns, ProviderEngine, ProviderRows, Terms};
-use crate::error::{OwnFault, PeerProblem, ServeError, Unfit};
+use crate::error::{PeerProblem, ServeError, Unfit};
 use crate::guard::{Admission, AgreedPlan, Guard, Refusal, Step};
 use crate::message::{
     Acceptance, Account, Agreement, Announcement, Announcements, Command, Contribution, Message,
@@ -388,7 +388,7 @@ impl Provider<'_> {
         let bytes = self.guard.release(job, charge.clone(), &mut make)?;
         let noisy = offer
             .read(&bytes, rows.labels.len())
-            .map_err(OwnFault::StoredRelease)?;
+            .map_err(ServeError::StoredRelease)?;
         charge.send(channel)?;
         channel.send(Release::TAG, &bytes)?;
         overwrite(&mut rows.grid, *width, columns, &noisy);

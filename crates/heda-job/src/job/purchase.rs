@@ -84,7 +84,7 @@ impl JobRunner<'_> {
         };
         state.bought = Some(bought);
         self.keep(state)?;
-        ask_all(joined, |party| Ok(told.send(party.channel())?))?;
+        ask_all(joined, |party| told.send(party.channel()))?;
         Ok(())
     }
 }

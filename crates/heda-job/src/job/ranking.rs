@@ -1,13 +1,13 @@
 //! Steps J4 and J5 at the data user: the order of the features and the split that follows.
 
 use super::spec::JobSpec;
-use crate::description::Ranking;
+use crate::description::{JobFault, Ranking};
 use crate::engine::Joined;
 use crate::error::{BadJob, JobError};
 use crate::message::{Contribution, FromProvider, Message};
 use crate::negotiation::{DataUser, Member, NegotiationError, Question};
 use crate::parallel::{Party, ask_all};
-use crate::proposal::{BadProposal, Split};
+use crate::proposal::Split;
 use heda_learn::score::{self, Method};
 
 /// Features best first with their agreed score, and the split that follows.
@@ -34,7 +34,7 @@ pub(super) fn rank(
         }
         (None, Ranking::Agreed { method }) => negotiate(spec, joined, *method)?,
         (None, Ranking::Chosen { method }) => {
-            let chooser = spec.chooser.ok_or(BadProposal::Chooser);
+            let chooser = spec.chooser.ok_or(JobFault::Chooser);
             chosen(spec, joined, *method, chooser.map_err(BadJob::from)?)?
         }
     };
@@ -56,7 +56,7 @@ pub(super) fn rank(
 
 /// Tells every provider the split.
 pub(super) fn announce(joined: &mut [Joined], split: &Split) -> Result<(), JobError> {
-    ask_all(joined, |party| Ok(split.send(party.channel())?))?;
+    ask_all(joined, |party| split.send(party.channel()))?;
     Ok(())
 }
 

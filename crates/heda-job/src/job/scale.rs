@@ -145,7 +145,7 @@ impl JobRunner<'_> {
                 LabelEncoding::Number(_) => Vec::new(),
             },
         };
-        ask_all(joined, |party| Ok(told.send(party.channel())?))?;
+        ask_all(joined, |party| told.send(party.channel()))?;
         let windows = moments::by_column(&encrypted, &windows, columns.width).map_err(fault)?;
         Ok(Scaled {
             asked,

@@ -11,7 +11,7 @@ use crate::codec::hex;
 use crate::engine::columns::columns_of;
 use crate::engine::label_encoding::LabelEncoding;
 use crate::engine::{Columns, Joined, Terms, UserEngine};
-use crate::error::{BadJob, Defect, JobError, PeerProblem};
+use crate::error::{BadJob, JobError, PeerProblem};
 use crate::message::{
     Acceptance, Account, Agreement, Announcements, Command, FromProvider, Message, Published,
     Release, Reserved,
@@ -204,7 +204,7 @@ fn told_charge(channel: &mut Channel) -> Option<ToldCharge> {
 /// other, in the order of their identities: of two jobs at once one has it everywhere.
 fn tell(links: &mut [Link], agreement: &Agreement, private: bool) -> Result<(), JobError> {
     if !private {
-        ask_all(links, |link| Ok(agreement.send(&mut link.channel)?))?;
+        ask_all(links, |link| agreement.send(&mut link.channel))?;
         return Ok(());
     }
     let mut order: Vec<usize> = (0..links.len()).collect();
@@ -302,7 +302,7 @@ impl JobRunner<'_> {
         job.check_schema(schema).map_err(BadJob::from)?;
         let limit = self.spec.job.engine().implementation()?.limits().rows;
         let keys: Vec<VerifyingKey> = links.iter().map(|link| link.identity).collect();
-        let signed = proposal.encode().map_err(Defect::from)?;
+        let signed = proposal.encode()?;
         let roster = Roster::new(&signed, &keys).map_err(BadJob::from)?;
         // J1, J2
         let accepted = ask_all(&mut links, |link| {
@@ -328,7 +328,7 @@ impl JobRunner<'_> {
             .map(|(_, _, one)| &one.announcement.0[..])
             .collect();
         let all = Announcements(all.concat());
-        ask_all(&mut links, |link| Ok(all.send(&mut link.channel)?))?;
+        ask_all(&mut links, |link| all.send(&mut link.channel))?;
         // J3a
         let accepted_all: Vec<&Acceptance> = accepted.iter().map(|(_, _, one)| one).collect();
         let agreement = self.settle(&accepted_all);
