@@ -61,7 +61,7 @@ pub enum AuditError {
 
 /// What an audit found.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Finding {
+pub struct AuditFinding {
     /// What the mechanism claims.
     pub claimed: Epsilon,
     /// ε is at least this, with the stated confidence.
@@ -72,14 +72,14 @@ pub struct Finding {
     pub runs: usize,
 }
 
-impl Finding {
+impl AuditFinding {
     /// Whether the claim is refuted.
     pub fn is_refuted(&self) -> bool {
         self.at_least > self.claimed.to_f64()
     }
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for AuditFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.is_refuted() {
             true => write!(
@@ -126,7 +126,7 @@ impl Audit {
         &self,
         claimed: Epsilon,
         mut mechanism: impl FnMut(World) -> usize,
-    ) -> Result<Finding, AuditError> {
+    ) -> Result<AuditFinding, AuditError> {
         let search = self.runs / 2;
         let judged = self.runs - search;
         let mut count = |world, runs| self.histogram(world, runs, &mut mechanism);
@@ -138,7 +138,7 @@ impl Audit {
         let Self {
             runs, confidence, ..
         } = *self;
-        Ok(Finding {
+        Ok(AuditFinding {
             claimed,
             at_least,
             confidence,

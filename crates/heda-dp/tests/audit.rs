@@ -8,7 +8,7 @@ mod common;
 use chacha20::ChaCha20Rng;
 use common::pay;
 use heda_dp::account::Mechanism;
-use heda_dp::audit::{Audit, Finding, World};
+use heda_dp::audit::{Audit, AuditFinding, World};
 use heda_dp::centroid::Reference;
 use heda_dp::column::ColumnSpec;
 use heda_dp::epsilon::Epsilon;
@@ -23,7 +23,7 @@ fn epsilon(text: &str) -> Epsilon {
 }
 
 /// Releases one value that is `left` or `right`, truly at `drawn`, and audits the claim.
-fn audit_column(spec: ColumnSpec, values: (u32, u32), claimed: &str, drawn: &str) -> Finding {
+fn audit_column(spec: ColumnSpec, values: (u32, u32), claimed: &str, drawn: &str) -> AuditFinding {
     let mut rng = ChaCha20Rng::from_seed([11; 32]);
     let (left, right) = ([vec![values.0]], [vec![values.1]]);
     let drawn = [epsilon(drawn)];
@@ -74,7 +74,7 @@ fn noise_of_half_the_scale_is_refuted() {
 
 /// Rows 0 and 1 are in one cluster if row 3 is small, and in two clusters if it is large. The
 /// adversary only looks whether rows 0 and 1 got the same noisy value.
-fn audit_linked_clusters(claimed: &str) -> Finding {
+fn audit_linked_clusters(claimed: &str) -> AuditFinding {
     let mut rng = ChaCha20Rng::from_seed([12; 32]);
     let left = Points::new(1, vec![0.9, 0.8, 0.1, 0.0]).unwrap();
     let right = Points::new(1, vec![0.9, 0.8, 0.1, 1.0]).unwrap();

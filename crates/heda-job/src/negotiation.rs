@@ -10,7 +10,7 @@
 //! data user together with all other providers learns the remaining one's scores. With a single
 //! provider there is nothing to hide behind, so it sends its ranking and no scores.
 //!
-//! Message (J4; the [`Question`] follows from the proposal, the answer is the split): provider →
+//! Message (J4; the [`ScoresQuestion`] follows from the proposal, the answer is the split): provider →
 //! data user: the schema's fingerprint and 6 bytes a feature, or, when one provider chooses, the
 //! fingerprint and its ranking, 2 bytes a feature.
 //!
@@ -105,14 +105,14 @@ pub enum NegotiationError {
 
 /// What the data user wants scored, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Question {
+pub struct ScoresQuestion {
     fingerprint: SchemaFingerprint,
     features: usize,
     method: Method,
     seed: u64,
 }
 
-impl Question {
+impl ScoresQuestion {
     /// A question about the features of a schema; `seed` matters to the forest only.
     pub fn new(schema: &Schema, method: Method, seed: u64) -> Self {
         Self {
@@ -130,13 +130,13 @@ impl Question {
 
 /// A provider that has the schema of the question.
 #[derive(Debug)]
-pub struct Provider {
-    question: Question,
+pub struct RankingProvider {
+    question: ScoresQuestion,
 }
 
-impl Provider {
+impl RankingProvider {
     /// Answers this question.
-    pub fn new(question: Question) -> Self {
+    pub fn new(question: ScoresQuestion) -> Self {
         Self { question }
     }
 
@@ -185,7 +185,7 @@ impl Provider {
         if expected != found {
             return Err(NegotiationError::Features { expected, found });
         }
-        let Question { method, seed, .. } = self.question;
+        let ScoresQuestion { method, seed, .. } = self.question;
         Ok(Scores::compute(data, method, seed)?)
     }
 }
@@ -221,23 +221,23 @@ pub struct Member {
 
 /// The data user, waiting for the providers.
 #[derive(Debug)]
-pub struct DataUser {
-    question: Question,
+pub struct RankingUser {
+    question: ScoresQuestion,
     members: Vec<Member>,
 }
 
 /// What was agreed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Agreement {
+pub struct AgreedRanking {
     /// The features from best to worst.
     pub ranking: Ranking,
     /// Each feature's mean share of the scores, weighted by rows, in schema order.
     pub shares: Vec<f64>,
 }
 
-impl DataUser {
+impl RankingUser {
     /// Prepares to hear the providers.
-    pub fn new(question: Question, members: Vec<Member>) -> Result<Self, NegotiationError> {
+    pub fn new(question: ScoresQuestion, members: Vec<Member>) -> Result<Self, NegotiationError> {
         let total = members
             .iter()
             .fold(0usize, |sum, member| sum.saturating_add(member.rows));
@@ -248,7 +248,7 @@ impl DataUser {
     }
 
     /// Reads the message of every provider, in the order of the members, and adds them up.
-    pub fn combine(self, contributions: &[Vec<u8>]) -> Result<Agreement, NegotiationError> {
+    pub fn combine(self, contributions: &[Vec<u8>]) -> Result<AgreedRanking, NegotiationError> {
         let (expected, found) = (self.members.len(), contributions.len());
         if expected != found {
             return Err(NegotiationError::Contributions { expected, found });
@@ -301,7 +301,7 @@ impl DataUser {
         Ok(&bytes[FINGERPRINT_BYTES..])
     }
 
-    fn agreement(&self, sum: &[u64]) -> Result<Agreement, NegotiationError> {
+    fn agreement(&self, sum: &[u64]) -> Result<AgreedRanking, NegotiationError> {
         let rows: usize = self.members.iter().map(|member| member.rows).sum();
         let one = rows as u64 * SHARE_ONE;
         // A share is at most 1, and each is rounded. What is more cannot be a sum of shares, and
@@ -316,7 +316,7 @@ impl DataUser {
             .collect();
         // Integers below 2^48 are exact in f64, and division keeps their order and ties.
         let ranking = Ranking::by_score(&shares);
-        Ok(Agreement { ranking, shares })
+        Ok(AgreedRanking { ranking, shares })
     }
 }
 

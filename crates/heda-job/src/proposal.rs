@@ -11,7 +11,7 @@ use crate::codec::{hex, unhex};
 use crate::description::{Job, JobFault, Ranking};
 pub use crate::engine::Engine;
 use crate::message::Agreement;
-pub use crate::rounds::Path;
+pub use crate::rounds::PathRounds;
 use crate::rounds::Rounds;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::score::Method;

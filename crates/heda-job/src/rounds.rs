@@ -9,7 +9,7 @@ use std::ops::Range;
 /// A path of penalties as providers see it: how many there are, and how many gradients each has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Path {
+pub struct PathRounds {
     /// Penalties that are tried one after the other.
     pub penalties: u32,
     /// Gradients of the first one, of each model.
@@ -18,7 +18,7 @@ pub struct Path {
     pub next: u32,
 }
 
-impl Path {
+impl PathRounds {
     /// Gradients of one model.
     pub fn gradients(&self) -> u32 {
         let others = self.penalties.saturating_sub(1);
@@ -99,7 +99,7 @@ pub(crate) struct Rounds {
     private: bool,
     /// Over all models.
     gradients: u32,
-    path: Option<Path>,
+    path: Option<PathRounds>,
     /// Answers of a private job before its first gradient.
     moments: u32,
 }
@@ -246,13 +246,13 @@ mod tests {
     use heda_learn::optimise::{PenaltyPath, Settings};
 
     /// Three penalties; here each later one has fewer gradients than the first.
-    const PATH: Path = Path {
+    const PATH: PathRounds = PathRounds {
         penalties: 3,
         first: 5,
         next: 2,
     };
 
-    fn rounds(path: Option<Path>, numeric: bool) -> Rounds {
+    fn rounds(path: Option<PathRounds>, numeric: bool) -> Rounds {
         Rounds {
             models: if numeric { 1 } else { 2 },
             numeric,

@@ -12,7 +12,7 @@ use arrow_array::{
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::infer;
 use heda_learn::schema::Schema;
-use heda_learn::table::{CsvFormat, Place, ReadError, ReadFault, TableReader};
+use heda_learn::table::{CsvFormat, ReadError, ReadFault, TablePlace, TableReader};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
@@ -357,6 +357,6 @@ fn damaged_files_give_errors() {
 
 #[test]
 fn places_read_well() {
-    assert_eq!(Place::Row(3).to_string(), "row 3");
-    assert_eq!(Place::Line(3).to_string(), "line 3");
+    assert_eq!(TablePlace::Row(3).to_string(), "row 3");
+    assert_eq!(TablePlace::Line(3).to_string(), "line 3");
 }

@@ -8,7 +8,7 @@ use super::{Options, private_audit};
 use heda::failure::{Failure, Kind};
 use heda_crypto::random::Randomness;
 use heda_dp::account::Mechanism;
-use heda_dp::audit::{Audit, Finding, World};
+use heda_dp::audit::{Audit, AuditFinding, World};
 use heda_dp::centroid::Reference;
 use heda_dp::column::ColumnSpec;
 use heda_dp::epsilon::Epsilon;
@@ -149,7 +149,7 @@ impl Kindred {
         claimed: Epsilon,
         runs: usize,
         rng: &mut R,
-    ) -> Result<Finding, Failure> {
+    ) -> Result<AuditFinding, Failure> {
         match self {
             Self::Value { spec, factor } => audit_value(spec, claimed, factor, runs, rng),
             Self::LinkedClusters => audit_linked(claimed, runs, rng),
@@ -163,7 +163,7 @@ fn audit_value<R: CryptoRng>(
     factor: u64,
     runs: usize,
     rng: &mut R,
-) -> Result<Finding, Failure> {
+) -> Result<AuditFinding, Failure> {
     let drawn = Epsilon::from_billionths(claimed.billionths() * factor).map_err(bug)?;
     let audit = Audit::new(runs, spec.largest() as usize + 1, CONFIDENCE).map_err(bug)?;
     let mut failed = None;
@@ -191,7 +191,7 @@ fn audit_linked<R: CryptoRng>(
     claimed: Epsilon,
     runs: usize,
     rng: &mut R,
-) -> Result<Finding, Failure> {
+) -> Result<AuditFinding, Failure> {
     let table = |last| Points::new(1, vec![0.9, 0.8, 0.1, last]).map_err(bug);
     let (left, right) = (table(0.0)?, table(1.0)?);
     let audit = Audit::new(runs, 2, CONFIDENCE).map_err(bug)?;

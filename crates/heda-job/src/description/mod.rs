@@ -22,7 +22,7 @@ pub use raw::{KEY_BITS, RawJob};
 use crate::class_weights::ClassWeight;
 use crate::engine::Engine;
 use crate::proposal::{Privacy, Spending};
-use crate::rounds::Path;
+use crate::rounds::PathRounds;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{PenaltyPath, Settings};
 use heda_learn::partition::Goal;
@@ -372,11 +372,11 @@ impl Job {
     }
 
     /// The same as providers count them.
-    pub fn path(&self) -> Option<Path> {
+    pub fn path(&self) -> Option<PathRounds> {
         let training = self.training()?;
         let path = training.path.as_ref()?;
         let (first, next) = path.gradients(training.settings.max_iterations);
-        Some(Path {
+        Some(PathRounds {
             penalties: path.values().len() as u32,
             first,
             next,

@@ -76,7 +76,7 @@ pub(super) fn check_capacity(
 
 /// Masks that do not cancel leave numbers that look like any others. Looked at when the conversation
 /// is over: from an earlier reaction a provider could read which place of its table was chosen.
-pub(super) fn check_counts(counted: &[Counted]) -> Result<(), JobError> {
+pub(super) fn check_counts(counted: &[CountedRows]) -> Result<(), JobError> {
     let off = counted.iter().find(|count| count.found != count.announced);
     off.map_or(Ok(()), |count| {
         let rows = count.announced as usize;
@@ -86,7 +86,7 @@ pub(super) fn check_counts(counted: &[Counted]) -> Result<(), JobError> {
 
 /// Rows that an evaluation counted, and how many there are by what providers announced.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Counted {
+pub(super) struct CountedRows {
     pub(super) found: u64,
     pub(super) announced: u64,
 }

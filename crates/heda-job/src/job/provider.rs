@@ -2,7 +2,7 @@
 
 use super::fit::{check_fit, check_rows, row_order};
 use super::purchase::private_rows;
-use super::request_order::{Answer, RequestOrder};
+use super::request_order::{RequestOrder, StepAnswer};
 use super::scale::given;
 use crate::agreement::JobMasks;
 use crate::class_weights::ClassWeights;
@@ -221,8 +221,8 @@ impl Provider<'_> {
             let closing = self.begin(proposal.id, Step::Scores, masks)?;
             let training = admission.data.select_rows(&order.training);
             let schema = &admission.schema;
-            let question = negotiation::Question::new(schema, method, proposal.id.seed());
-            let provider = negotiation::Provider::new(question);
+            let question = negotiation::ScoresQuestion::new(schema, method, proposal.id.seed());
+            let provider = negotiation::RankingProvider::new(question);
             let message = match alone {
                 true => closing.unmasked(provider.choose(&training).map_err(Unfit::Scores)?)?,
                 false => {
@@ -412,11 +412,11 @@ impl Provider<'_> {
             };
             let closing = self.begin(proposal.id, step, &mut masks)?;
             match answer {
-                Answer::Gradient(question) => {
+                StepAnswer::Gradient(question) => {
                     engine.gradient(channel, question, closing)?;
                     iterations += 1;
                 }
-                Answer::Evaluation(evaluation, positive) => {
+                StepAnswer::Evaluation(evaluation, positive) => {
                     channel.enter_phase("evaluate");
                     engine.count(channel, (evaluation, positive), closing)?;
                     channel.enter_phase("train");

@@ -5,7 +5,7 @@ use crate::description::{JobFault, Ranking};
 use crate::engine::Joined;
 use crate::error::{BadJob, JobError};
 use crate::message::{Contribution, FromProvider, Message};
-use crate::negotiation::{DataUser, Member, NegotiationError, Question};
+use crate::negotiation::{Member, NegotiationError, RankingUser, ScoresQuestion};
 use crate::parallel::{Party, ask_all};
 use crate::proposal::Split;
 use heda_learn::score::{self, Method};
@@ -89,7 +89,7 @@ fn negotiate(spec: &JobSpec, joined: &mut [Joined], method: Method) -> Result<Or
     if joined.len() == 1 {
         return chosen(spec, joined, method, 0);
     }
-    let question = Question::new(&spec.schema, method, spec.id.seed());
+    let question = ScoresQuestion::new(&spec.schema, method, spec.id.seed());
     let messages = ask_all(joined, |party| {
         let channel = party.channel();
         channel.enter_phase("score");
@@ -108,7 +108,7 @@ fn chosen(
     method: Method,
     chooser: usize,
 ) -> Result<Order, JobError> {
-    let question = Question::new(&spec.schema, method, spec.id.seed());
+    let question = ScoresQuestion::new(&spec.schema, method, spec.id.seed());
     let limit = question.contribution_bytes();
     let Some(party) = joined.get_mut(chooser) else {
         return Err(BadJob::Chooser(chooser).into());
@@ -125,10 +125,10 @@ fn chosen(
     Ok((unscored(&ranking), format!("{name} alone, by {method}")))
 }
 
-fn user(question: Question, joined: &[Joined]) -> Result<DataUser, JobError> {
+fn user(question: ScoresQuestion, joined: &[Joined]) -> Result<RankingUser, JobError> {
     let members = joined.iter().map(|party| Member {
         name: party.name.clone(),
         rows: party.part.rows,
     });
-    DataUser::new(question, members.collect()).map_err(input)
+    RankingUser::new(question, members.collect()).map_err(input)
 }

@@ -26,7 +26,7 @@ pub(super) struct RequestOrder {
 
 /// What a command asks for.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum StepAnswer {
     Gradient(GradientQuestion),
     /// With the class that counts as one.
     Evaluation(Evaluation, u32),
@@ -53,7 +53,7 @@ impl RequestOrder {
         &mut self,
         job: &Job,
         command: Command,
-    ) -> Result<Option<(Step, Answer)>, PeerProblem> {
+    ) -> Result<Option<(Step, StepAnswer)>, PeerProblem> {
         match command {
             Command::Gradient {
                 step,
@@ -73,7 +73,7 @@ impl RequestOrder {
                 };
                 let cost = self.plan.as_ref().map(PrivatePlan::cost_of_gradient);
                 let step = Step::Gradient { number, cost };
-                Ok(Some((step, Answer::Gradient(question))))
+                Ok(Some((step, StepAnswer::Gradient(question))))
             }
             Command::Evaluate { step, number } => {
                 let (evaluation, positive) = self.evaluation(job, number)?;
@@ -83,7 +83,7 @@ impl RequestOrder {
                     Tally::Table => plan.cost_of_table(),
                 });
                 let step = Step::Evaluation { number, cost };
-                Ok(Some((step, Answer::Evaluation(evaluation, positive))))
+                Ok(Some((step, StepAnswer::Evaluation(evaluation, positive))))
             }
             Command::Finish => Ok(None),
         }

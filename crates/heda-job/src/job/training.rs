@@ -1,7 +1,7 @@
 //! Steps J9 and J10 at the data user: one optimiser a class asks for gradients, then its model is
 //! counted on held-out rows. With a path of penalties that is done for one after the other.
 
-use super::checks::Counted;
+use super::checks::CountedRows;
 use super::outcome::{ChosenPenalty, ClassFit, Shrunk};
 use super::path::Trials;
 use super::purchase::private_encoding;
@@ -371,7 +371,7 @@ impl JobRunner<'_> {
             true => announced,
             false => u64::MAX,
         };
-        self.counted.push(Counted { found, announced });
+        self.counted.push(CountedRows { found, announced });
         Ok(counts)
     }
 
@@ -395,7 +395,7 @@ impl JobRunner<'_> {
             beta: &self.decided(beta),
             step: self.exact_step(evaluation, state)?,
         })?;
-        self.counted.push(Counted {
+        self.counted.push(CountedRows {
             found: histogram.confusion().rows(),
             announced: self.announced(evaluation.rows),
         });
@@ -461,7 +461,7 @@ impl JobRunner<'_> {
             true => announced,
             false => u64::MAX,
         };
-        self.counted.push(Counted { found, announced });
+        self.counted.push(CountedRows { found, announced });
         Ok(sum)
     }
 

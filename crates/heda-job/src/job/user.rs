@@ -1,6 +1,6 @@
 //! The data user's side of a job.
 
-use super::checks::{Counted, check_acceptance, check_capacity, check_counts, check_resume};
+use super::checks::{CountedRows, check_acceptance, check_capacity, check_counts, check_resume};
 use super::outcome::{
     ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Revealed, ToldCharge,
 };
@@ -236,7 +236,7 @@ pub(super) struct JobRunner<'a> {
     /// No answer below this number is asked for: some provider has given it before.
     pub(super) first_step: u32,
     /// What evaluations of this run counted.
-    pub(super) counted: Vec<Counted>,
+    pub(super) counted: Vec<CountedRows>,
     /// How long evaluations between gradients took.
     pub(super) counting: Duration,
 }

@@ -54,7 +54,7 @@ pub(crate) fn open(width: usize) -> (OpenSum, Permit) {
 
 /// A provider's message.
 fn contribution(
-    provider: &Provider,
+    provider: &RankingProvider,
     data: &Dataset,
     masks: &mut JobMasks,
 ) -> Result<Vec<u8>, NegotiationError> {
@@ -97,19 +97,19 @@ fn members() -> Vec<Member> {
 /// Everything that was sent.
 struct Transcript {
     contributions: Vec<Vec<u8>>,
-    agreement: Agreement,
+    agreement: AgreedRanking,
 }
 
 fn run(method: Method, features: usize, seed: u64) -> Transcript {
-    let question = Question::new(&schema(features), method, 1);
+    let question = ScoresQuestion::new(&schema(features), method, 1);
     let mut masks = masks(3, seed);
-    let provider = Provider::new(question);
+    let provider = RankingProvider::new(question);
     let contribute = |(n, masks): (usize, &mut JobMasks)| {
         let rows = rows_of(n, features, ROWS[n]);
         contribution(&provider, &rows, masks).unwrap()
     };
     let contributions: Vec<Vec<u8>> = masks.iter_mut().enumerate().map(contribute).collect();
-    let user = DataUser::new(question, members()).unwrap();
+    let user = RankingUser::new(question, members()).unwrap();
     let agreement = user.combine(&contributions).unwrap();
     Transcript {
         contributions,
@@ -241,10 +241,11 @@ fn contributions_are_uniform_alone_and_in_pairs() {
 
 #[test]
 fn a_wrong_schema_is_named_with_its_provider() {
-    let stranger = Provider::new(Question::new(&schema(5), Method::Chi2, 1));
+    let stranger = RankingProvider::new(ScoresQuestion::new(&schema(5), Method::Chi2, 1));
     let mut masks = masks(3, 1);
     let message = contribution(&stranger, &rows_of(0, 5, 40), &mut masks[0]).unwrap();
-    let user = DataUser::new(Question::new(&schema(4), Method::Chi2, 1), members()).unwrap();
+    let user =
+        RankingUser::new(ScoresQuestion::new(&schema(4), Method::Chi2, 1), members()).unwrap();
     let error = user.combine(&vec![message; 3]).unwrap_err().to_string();
     assert!(error.contains("clinic 0"), "{error}");
     for side in [schema(4), schema(5)] {
@@ -254,12 +255,12 @@ fn a_wrong_schema_is_named_with_its_provider() {
 
 #[test]
 fn one_provider_does_not_show_its_scores_but_may_choose() {
-    let question = Question::new(&schema(6), Method::KruskalWallis, 1);
-    let provider = Provider::new(question);
+    let question = ScoresQuestion::new(&schema(6), Method::KruskalWallis, 1);
+    let provider = RankingProvider::new(question);
     let data = rows_of(0, 6, 50);
     let refused = contribution(&provider, &data, &mut masks(1, 1)[0]);
     assert!(matches!(refused, Err(NegotiationError::Alone)));
-    let user = || DataUser::new(question, members()).unwrap();
+    let user = || RankingUser::new(question, members()).unwrap();
     let choice = provider.choose(&data).unwrap();
     let ranking = user().chosen_by(0, &choice).unwrap();
     let own = Scores::compute(&data, Method::KruskalWallis, 1).unwrap();
@@ -276,10 +277,10 @@ fn one_provider_does_not_show_its_scores_but_may_choose() {
 
 #[test]
 fn refuses_messages_that_are_short_long_or_nonsense() {
-    let question = Question::new(&schema(6), Method::KruskalWallis, 1);
+    let question = ScoresQuestion::new(&schema(6), Method::KruskalWallis, 1);
     let good = run(Method::KruskalWallis, 6, 1);
     let combine = |messages: &[Vec<u8>]| {
-        DataUser::new(question, members())
+        RankingUser::new(question, members())
             .unwrap()
             .combine(messages)
     };
@@ -309,7 +310,7 @@ fn refuses_messages_that_are_short_long_or_nonsense() {
 
     let choose = |order: &[u8]| {
         let message = [schema(6).fingerprint().as_bytes(), order].concat();
-        DataUser::new(question, members())
+        RankingUser::new(question, members())
             .unwrap()
             .chosen_by(0, &message)
     };
@@ -322,8 +323,8 @@ fn refuses_messages_that_are_short_long_or_nonsense() {
 
 #[test]
 fn refuses_rows_that_cannot_take_part() {
-    let question = Question::new(&schema(6), Method::KruskalWallis, 1);
-    let provider = Provider::new(question);
+    let question = ScoresQuestion::new(&schema(6), Method::KruskalWallis, 1);
+    let provider = RankingProvider::new(question);
     let mut masks = masks(2, 1);
     let narrow = contribution(&provider, &rows_of(0, 5, 40), &mut masks[0]);
     assert!(matches!(
@@ -350,7 +351,7 @@ fn refuses_rows_that_cannot_take_part() {
         },
     ];
     assert!(matches!(
-        DataUser::new(question, many),
+        RankingUser::new(question, many),
         Err(NegotiationError::Rows(_))
     ));
 }

@@ -22,7 +22,7 @@ const BIAS: f64 = 0.4;
 
 /// How one column of an encoded row, a value in [0, 1], becomes a value around nought.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Place {
+struct ColumnPlace {
     centre: f64,
     scale: f64,
     limit: f64,
@@ -31,7 +31,7 @@ struct Place {
 /// How rows of a schema are written for private training. Public.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrivateEncoding {
-    places: Vec<Place>,
+    places: Vec<ColumnPlace>,
 }
 
 impl PrivateEncoding {
@@ -122,7 +122,7 @@ impl PrivateEncoding {
 
     /// One row on the grid, not yet cut.
     fn whole(&self, values: &[f64]) -> Vec<i32> {
-        let value = |(place, x): (&Place, &f64)| {
+        let value = |(place, x): (&ColumnPlace, &f64)| {
             let v = (x - place.centre) * place.scale;
             (v.clamp(-place.limit, place.limit) * f64::from(ONE)).round() as i32
         };
@@ -148,15 +148,15 @@ fn divisor(schema: &Schema) -> f64 {
     SPREAD * (schema.columns().len() as f64).sqrt()
 }
 
-fn number_place(centre: f64, deviation: f64, divisor: f64) -> Place {
-    Place {
+fn number_place(centre: f64, deviation: f64, divisor: f64) -> ColumnPlace {
+    ColumnPlace {
         centre,
         scale: 1.0 / (deviation * divisor),
         limit: MOST_DEVIATIONS / divisor,
     }
 }
 
-fn places_of(column: &Column, divisor: f64) -> Vec<Place> {
+fn places_of(column: &Column, divisor: f64) -> Vec<ColumnPlace> {
     let number = |centre: f64, deviation: f64| vec![number_place(centre, deviation, divisor)];
     // In [0, 1], where a column has `steps` steps; a number has very many.
     let uniform = |steps: f64| number(0.5, ((1.0 + 2.0 / steps) / 12.0).sqrt());
@@ -176,8 +176,8 @@ fn places_of(column: &Column, divisor: f64) -> Vec<Place> {
     }
 }
 
-fn level_place(levels: usize, divisor: f64) -> Place {
-    Place {
+fn level_place(levels: usize, divisor: f64) -> ColumnPlace {
+    ColumnPlace {
         centre: 1.0 / levels as f64,
         scale: 1.0 / divisor,
         limit: 1.0 / divisor,

@@ -20,7 +20,7 @@ const INDEX_BITS: [u32; CUTS] = [10, 8, 7, 7, 7];
 
 /// How finely values, weights, scores and derivatives are cut. Public, fixed before the job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "Unchecked")]
+#[serde(try_from = "RawResolution")]
 pub struct Resolution {
     value_bits: u32,
     digits: u32,
@@ -53,7 +53,7 @@ impl ByRows {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Unchecked {
+struct RawResolution {
     value_bits: u32,
     digits: u32,
     index_bits: u32,
@@ -63,10 +63,10 @@ struct Unchecked {
     by_rows: Option<ByRows>,
 }
 
-impl TryFrom<Unchecked> for Resolution {
+impl TryFrom<RawResolution> for Resolution {
     type Error = GridError;
 
-    fn try_from(raw: Unchecked) -> Result<Self, GridError> {
+    fn try_from(raw: RawResolution) -> Result<Self, GridError> {
         let fixed = Self::new(
             raw.value_bits,
             raw.digits,

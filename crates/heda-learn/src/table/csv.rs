@@ -1,7 +1,7 @@
 //! CSV: a header line, then rows, written as a [`CsvFormat`] says. Read as a stream, with bounded
 //! memory.
 
-use super::error::{Place, ReadError, ReadFault};
+use super::error::{ReadError, ReadFault, TablePlace};
 use super::format::{CsvFormat, FoundFormat};
 use super::source::{Cell, RowSource, Visit};
 use csv::{ByteRecord, ErrorKind, Reader, ReaderBuilder};
@@ -114,13 +114,15 @@ impl<R: Read> CsvSource<R> {
     }
 
     /// Reads a record; `None` at the end.
-    fn next(&mut self, record: &mut ByteRecord) -> Result<Option<Place>, ReadError> {
+    fn next(&mut self, record: &mut ByteRecord) -> Result<Option<TablePlace>, ReadError> {
         self.ration.refill();
-        let before = Place::Line(self.reader.position().line());
+        let before = TablePlace::Line(self.reader.position().line());
         match self.reader.read_byte_record(record) {
             Ok(false) => Ok(None),
             Ok(true) => {
-                let line = record.position().map_or(before, |p| Place::Line(p.line()));
+                let line = record
+                    .position()
+                    .map_or(before, |p| TablePlace::Line(p.line()));
                 Ok(Some(line))
             }
             Err(error) => Err(self.fault(error).at(before)),
@@ -141,7 +143,7 @@ impl<R: Read> CsvSource<R> {
     fn text<'f>(
         &self,
         field: &'f [u8],
-        place: Place,
+        place: TablePlace,
         column: impl Fn() -> String,
     ) -> Result<Cow<'f, str>, ReadError> {
         self.format.text(field).ok_or_else(|| {
@@ -161,8 +163,8 @@ impl<R: Read> RowSource for CsvSource<R> {
         &self.header
     }
 
-    fn header_place(&self) -> Option<Place> {
-        Some(Place::Line(1))
+    fn header_place(&self) -> Option<TablePlace> {
+        Some(TablePlace::Line(1))
     }
 
     fn visit(mut self, wanted: &[usize], visit: &mut Visit<'_>) -> Result<(), ReadError> {

@@ -17,11 +17,11 @@ pub(super) struct RowEncoder<'s> {
 }
 
 struct ColumnEncoder<'s> {
-    values: Values<'s>,
+    values: CellValues<'s>,
     missing: WhenMissing,
 }
 
-enum Values<'s> {
+enum CellValues<'s> {
     Number {
         bounds: Bounds,
         outside: Outside,
@@ -153,12 +153,12 @@ impl<'s> ColumnEncoder<'s> {
                 bounds,
                 outside,
                 dates,
-            } => Values::Number {
+            } => CellValues::Number {
                 bounds: *bounds,
                 outside: *outside,
                 dates: *dates,
             },
-            Kind::Levels { levels, coding, .. } => Values::Level {
+            Kind::Levels { levels, coding, .. } => CellValues::Level {
                 codes: levels.iter().map(String::as_str).zip(0..).collect(),
                 coding: *coding,
             },
@@ -177,7 +177,7 @@ impl<'s> ColumnEncoder<'s> {
 
     fn encode(&self, cell: &Cell<'_>, clipped: &mut u64) -> Result<Encoded, ReadFault> {
         match &self.values {
-            Values::Number {
+            CellValues::Number {
                 bounds,
                 outside,
                 dates,
@@ -189,7 +189,7 @@ impl<'s> ColumnEncoder<'s> {
                 }
                 Ok(Encoded::Scaled(bounds.scale(value)))
             }
-            Values::Level { codes, .. } => {
+            CellValues::Level { codes, .. } => {
                 let level = level_text(cell);
                 let code = codes.get(&*level).copied().map(Encoded::Code);
                 code.ok_or_else(|| ReadFault::UnknownLevel(shorten(&level)))
@@ -200,13 +200,13 @@ impl<'s> ColumnEncoder<'s> {
     fn push(&self, encoded: Encoded, row: &mut Vec<f64>) {
         match (encoded, &self.values) {
             (Encoded::Scaled(value), _) => row.push(value),
-            (Encoded::Code(code), Values::Level { codes, coding }) => match coding {
+            (Encoded::Code(code), CellValues::Level { codes, coding }) => match coding {
                 LevelCoding::Ordinal => row.push(code as f64 / (codes.len() - 1) as f64),
                 LevelCoding::Onehot => {
                     row.extend((0..codes.len()).map(|level| f64::from(u8::from(level == code))));
                 }
             },
-            (Encoded::Code(code), Values::Number { .. }) => {
+            (Encoded::Code(code), CellValues::Number { .. }) => {
                 unreachable!("code {code} made for a numeric column")
             }
         }
@@ -248,15 +248,15 @@ fn refuse_outside(
 }
 
 impl WhenMissing {
-    fn new(rule: &Missing, values: &Values<'_>) -> Self {
+    fn new(rule: &Missing, values: &CellValues<'_>) -> Self {
         match (rule, values) {
             (Missing::Drop, _) => Self::Drop,
-            (Missing::Value(Replacement::Number(value)), Values::Number { bounds, .. }) => {
+            (Missing::Value(Replacement::Number(value)), CellValues::Number { bounds, .. }) => {
                 Self::Replace(Encoded::Scaled(bounds.scale(*value)))
             }
             (
                 Missing::Level(level) | Missing::Value(Replacement::Level(level)),
-                Values::Level { codes, .. },
+                CellValues::Level { codes, .. },
             ) => match codes.get(level.as_str()) {
                 Some(&code) => Self::Replace(Encoded::Code(code)),
                 None => Self::Refuse,

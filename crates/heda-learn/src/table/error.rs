@@ -5,14 +5,14 @@ use std::fmt;
 
 /// Where in a file something lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum TablePlace {
     /// A line of a CSV file, from 1 (the header is line 1).
     Line(u64),
     /// A row of a Parquet file, from 1.
     Row(u64),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TablePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(f, "line {line}"),
@@ -25,7 +25,7 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadError {
     file: String,
-    place: Option<Place>,
+    place: Option<TablePlace>,
     column: Option<String>,
     /// The columns that the file has, the nearest name first, where one is missing.
     instead: Option<Box<str>>,
@@ -176,7 +176,7 @@ impl ReadError {
         }
     }
 
-    pub(crate) fn at(mut self, place: Place) -> Self {
+    pub(crate) fn at(mut self, place: TablePlace) -> Self {
         self.place = Some(place);
         self
     }
@@ -224,7 +224,7 @@ impl ReadError {
     }
 
     /// The line or row.
-    pub fn place(&self) -> Option<Place> {
+    pub fn place(&self) -> Option<TablePlace> {
         self.place
     }
 
@@ -274,7 +274,7 @@ mod tests {
         ];
         for fault in faults {
             let error = ReadError::new("ward.csv", fault)
-                .at(Place::Line(17))
+                .at(TablePlace::Line(17))
                 .column("age");
             assert!(error.to_string().contains("4711"));
             let logged = error.without_value();

@@ -1,6 +1,6 @@
 //! Columns in memory as a table: what a program has that never wrote a file.
 
-use super::error::{Place, ReadError, ReadFault};
+use super::error::{ReadError, ReadFault, TablePlace};
 use super::source::{Cell, RowSource, Visit};
 
 /// The values of one column in memory.
@@ -95,7 +95,7 @@ impl RowSource for ColumnsSource<'_> {
         &self.columns.names
     }
 
-    fn header_place(&self) -> Option<Place> {
+    fn header_place(&self) -> Option<TablePlace> {
         None
     }
 
@@ -106,7 +106,7 @@ impl RowSource for ColumnsSource<'_> {
     fn visit(self, wanted: &[usize], visit: &mut Visit<'_>) -> Result<(), ReadError> {
         let mut cells = Vec::with_capacity(wanted.len());
         for row in 0..self.columns.rows() {
-            let place = Place::Row(row as u64 + 1);
+            let place = TablePlace::Row(row as u64 + 1);
             let cell = |&index: &usize| {
                 let short = || {
                     let fault = ReadFault::ColumnLength;
@@ -255,6 +255,6 @@ missing = { value = 50 }
         let read = TableReader::new(&schema).read_columns(&columns(vec![20.0]), "rows");
         let error = read.unwrap_err();
         assert_eq!(error.fault(), &ReadFault::ColumnLength);
-        assert_eq!(error.place(), Some(Place::Row(2)));
+        assert_eq!(error.place(), Some(TablePlace::Row(2)));
     }
 }

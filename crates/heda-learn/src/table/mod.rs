@@ -20,7 +20,7 @@ pub(crate) use self::encode::{days, level_text, number};
 #[cfg(feature = "parquet")]
 pub(crate) use self::parquet::ParquetSource;
 pub(crate) use error::shorten;
-pub use error::{Place, ReadError, ReadFault};
+pub use error::{ReadError, ReadFault, TablePlace};
 pub use format::{CsvFormat, SeparatorMark, TextEncoding};
 pub use memory::{Columns, Values};
 pub use report::{ColumnReport, ReadReport};

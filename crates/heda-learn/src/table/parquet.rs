@@ -4,7 +4,7 @@
 //! The rows come from the format's own record reader and not through Arrow, whose crates take long
 //! to build.
 
-use super::error::{Place, ReadError, ReadFault};
+use super::error::{ReadError, ReadFault, TablePlace};
 use super::source::{Cell, RowSource, Visit};
 use parquet::basic::Type as Physical;
 use parquet::basic::{Compression, ConvertedType, LogicalType, Repetition, TimeUnit};
@@ -106,7 +106,7 @@ impl RowSource for ParquetSource {
         &self.header
     }
 
-    fn header_place(&self) -> Option<Place> {
+    fn header_place(&self) -> Option<TablePlace> {
         None
     }
 
@@ -131,7 +131,7 @@ impl RowSource for ParquetSource {
         while let Some(row) = contained(&file, || rows.next())? {
             let row = row.map_err(damaged)?;
             row_number += 1;
-            let place = Place::Row(row_number);
+            let place = TablePlace::Row(row_number);
             let found: Vec<&Field> = row.get_column_iter().map(|(_, field)| field).collect();
             let cells = order.iter().zip(&nanoseconds).map(|(&at, &nanoseconds)| {
                 let field = found.get(at);

@@ -1,6 +1,6 @@
 //! What CSV and Parquet files have in common: a header, and rows of cells one after the other.
 
-use super::error::{Place, ReadError, ReadFault};
+use super::error::{ReadError, ReadFault, TablePlace};
 use crate::spelling::nearest_first;
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(crate) enum Cell<'a> {
 }
 
 /// What is called for each row: its place, and the wanted cells in the wanted order.
-pub(crate) type Visit<'v> = dyn FnMut(Place, &[Cell<'_>]) -> Result<(), ReadError> + 'v;
+pub(crate) type Visit<'v> = dyn FnMut(TablePlace, &[Cell<'_>]) -> Result<(), ReadError> + 'v;
 
 /// A file that is read once, row by row.
 pub(crate) trait RowSource {
@@ -40,7 +40,7 @@ pub(crate) trait RowSource {
     }
 
     /// Where the header stands.
-    fn header_place(&self) -> Option<Place>;
+    fn header_place(&self) -> Option<TablePlace>;
 
     /// Shows the wanted columns (positions in the header) of all rows.
     fn visit(self, wanted: &[usize], visit: &mut Visit<'_>) -> Result<(), ReadError>;

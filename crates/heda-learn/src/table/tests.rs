@@ -141,7 +141,7 @@ fn a_line_without_end() {
             .read_csv(endless(start, byte), "data.csv")
             .unwrap_err();
         assert_eq!(error.fault(), &ReadFault::RecordTooLong(4 << 20));
-        assert_eq!(error.place(), Some(Place::Line(line)));
+        assert_eq!(error.place(), Some(TablePlace::Line(line)));
     }
 }
 
@@ -284,7 +284,7 @@ fn memory_is_bounded() {
     let reader = TableReader::new(&schema).with_limits(limits);
     let error = reader.read_csv(GOOD.as_bytes(), "x").unwrap_err();
     assert_eq!(error.fault(), &ReadFault::TooLarge(8));
-    assert_eq!(error.place(), Some(Place::Line(4)));
+    assert_eq!(error.place(), Some(TablePlace::Line(4)));
 }
 
 #[test]
