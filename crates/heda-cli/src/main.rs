@@ -11,7 +11,7 @@ use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    heda_node::system::memory::keep_freed_memory();
+    heda::system::keep_freed_memory();
     let arguments = match commands::parse() {
         Ok(arguments) => arguments,
         Err(code) => return code,
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     // A panic has said where it was; its exit code is that of any other defect.
     let done = std::panic::catch_unwind(AssertUnwindSafe(|| commands::run(arguments)));
     let done = done.unwrap_or_else(|_| Err(Failure::new(Kind::Bug, "stopped by a defect")));
-    heda_node::system::logging::finish();
+    heda::system::finish_log();
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

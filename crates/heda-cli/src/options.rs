@@ -1,10 +1,8 @@
 //! Options that several commands share: how a table is written, and how a model is trained.
 
+use heda::data::{CsvFormat, SeparatorMark, TextEncoding};
 use heda::report;
-use heda::{ClassWeight, Iterations, JobBuilder, LossKind, PenaltyPath, Share};
-use heda_dp::epsilon::Epsilon;
-use heda_dp::gdp::Delta;
-use heda_learn::table::{CsvFormat, SeparatorMark, TextEncoding};
+use heda::{ClassWeight, Delta, Epsilon, Iterations, JobBuilder, LossKind, PenaltyPath, Share};
 
 /// How a CSV file is written; found from its first lines where not given.
 #[derive(Debug, Clone, Copy, clap::Args)]
@@ -66,11 +64,6 @@ pub(crate) struct TrainingOptions {
 }
 
 impl TrainingOptions {
-    /// Whether classes are weighted equally.
-    pub(crate) fn is_balanced(&self) -> bool {
-        self.balanced
-    }
-
     /// What was given, as it is written on a command line.
     pub(crate) fn line(&self) -> String {
         let loss = self.loss.map(|loss| format!(" --loss {loss}"));

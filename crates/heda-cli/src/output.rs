@@ -1,9 +1,8 @@
 //! Results on stdout, one JSON object when asked; notes and failures on stderr.
 
 use clap::{ColorChoice, ValueEnum};
+use heda::Engine;
 use heda::failure::{Failure, Kind};
-use heda_job::proposal::Engine;
-use heda_node::system::logging;
 use std::ffi::OsString;
 use std::fmt::{Arguments, Display};
 use std::io::{IsTerminal, Write};
@@ -88,15 +87,15 @@ pub(crate) use note;
 /// What [`note`] does.
 pub(crate) fn tell(words: Arguments<'_>) {
     if verbosity() >= 0 {
-        logging::note(words);
+        heda::note(words);
     }
 }
 
 /// Says why the command failed.
 pub(crate) fn fail(failure: &dyn Display) {
     match COLOURED.load(Relaxed) {
-        true => logging::note(format_args!("\x1b[1;31mheda:\x1b[0m {failure}")),
-        false => logging::note(format_args!("heda: {failure}")),
+        true => heda::note(format_args!("\x1b[1;31mheda:\x1b[0m {failure}")),
+        false => heda::note(format_args!("heda: {failure}")),
     }
 }
 

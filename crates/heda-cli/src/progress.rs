@@ -2,7 +2,7 @@
 
 use crate::output::{note, verbosity};
 pub(crate) use heda::Phases;
-use heda_job::job::{Checkpoint, NotKept, Observer};
+use heda::{Checkpoint, NotKept, Observer};
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 

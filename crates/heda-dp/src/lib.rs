@@ -1,5 +1,7 @@
 //! Differential privacy for Heda: pure mathematics, no cryptography, no I/O.
 //!
+//! Internal to `heda`, without a promise of stability: programs use the crate `heda`.
+//!
 //! A release goes one way: the columns are checked ([`laplace::prepare`]), the ε of every column
 //! is put on a [`account::Charge`], a ledger that implements [`account::Spend`] turns the charge
 //! into a [`account::Receipt`], and the receipt is consumed by the release. Without a receipt

@@ -1,4 +1,6 @@
 //! Negotiation, split, the training engines, and the whole job.
+//!
+//! Internal to `heda`, without a promise of stability: programs use the crate `heda`.
 
 pub mod agreement;
 pub mod class_weights;

@@ -1,4 +1,6 @@
 //! Schema, table, feature scores, clear-text training and metrics: the oracle.
+//!
+//! Internal to `heda`, without a promise of stability: programs use the crate `heda`.
 
 pub mod bundled;
 pub mod clip_range;

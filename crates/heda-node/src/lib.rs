@@ -1,5 +1,7 @@
 //! Provider daemon and data-user client, in rooms:
 //!
+//! Internal to `heda`, without a promise of stability: programs use the crate `heda`.
+//!
 //! - [`identity`]: who is who, and whom we trust, proved in the TLS handshake.
 //! - [`wire`]: a session with a peer as frames on a stream.
 //! - [`daemon`]: ports, connections, sessions, metrics; the provider as a process.

@@ -5,7 +5,6 @@ use crate::model::Model;
 use crate::work;
 use heda::failure::{Failure, Kind};
 use heda::{DataUser, Phases, RemoteJob, ResultFolder, confirmed_schema, report};
-use heda_node::config::SecondsValue;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
@@ -103,10 +102,11 @@ pub(crate) fn train(
         let job = RemoteJob::as_invited(&path, answers.as_deref())?;
         job.check_answered()?;
         confirmed_schema(job.schema_path(), unconfirmed)?;
-        match patience.map(SecondsValue::try_from).transpose() {
-            Ok(Some(patience)) => Ok(job.with_patience(patience)),
-            Ok(None) => Ok(job),
-            Err(error) => Err(Failure::input(format!("patience: {error}"))),
+        match patience {
+            Some(seconds) => {
+                (job.with_patience(seconds)).map_err(|e| Failure::input(format!("patience: {e}")))
+            }
+            None => Ok(job),
         }
     })?;
     let phases = Phases::of(job.job());

@@ -3,8 +3,7 @@
 use crate::fault::guarded;
 use crate::schema::Schema;
 use crate::table::{Columns, bytes};
-use heda::{Failure, TableReader};
-use heda_learn::{model, onnx};
+use heda::{Failure, TableReader, model};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
 use std::path::PathBuf;
@@ -37,11 +36,7 @@ impl Model {
     /// Reads a model file.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        guarded(py, || {
-            model::Model::read(&path)
-                .map(Self::of)
-                .map_err(Failure::input)
-        })
+        guarded(py, || model::read(&path).map(Self::of))
     }
 
     /// Reads the text of a model file.
@@ -60,7 +55,7 @@ impl Model {
 
     /// The model as an ONNX file.
     fn to_onnx<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &onnx::export(&self.model))
+        PyBytes::new(py, &model::to_onnx(&self.model))
     }
 
     #[getter]

@@ -4,12 +4,12 @@ use crate::fault::{guarded, raised};
 use crate::table::Rows;
 use heda::failure::{Failure, Kind};
 use heda::scoring::ScoreReport;
-use heda::{ProviderConfig, Score, confirmed_schema, identity, oversight};
-use heda_node::system::stop::StopSwitch;
+use heda::system::StopSwitch;
+use heda::{Score, confirmed_schema, identity, provider};
 use pyo3::prelude::*;
 use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -33,7 +33,7 @@ impl Daemon {
     #[pyo3(signature = (config, unconfirmed=false))]
     fn new(py: Python<'_>, config: PathBuf, unconfirmed: bool) -> PyResult<Self> {
         let config = guarded(py, || {
-            let config = load(&config)?;
+            let config = provider::load(&config)?;
             confirmed_schema(&config.schema, unconfirmed)?;
             Ok(config)
         })?;
@@ -136,10 +136,6 @@ fn wait<T>(receiver: Receiver<T>) -> (Result<T, RecvTimeoutError>, Receiver<T>) 
     (receiver.recv_timeout(POLL), receiver)
 }
 
-fn load(path: &Path) -> Result<ProviderConfig, Failure> {
-    ProviderConfig::load(path).map_err(Failure::input)
-}
-
 fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
     serde_json::to_string(value).map_err(|e| Failure::new(Kind::Bug, e))
 }
@@ -147,7 +143,7 @@ fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
 /// What is right and wrong with a configuration, as JSON.
 #[pyfunction]
 pub(crate) fn check(py: Python<'_>, config: PathBuf) -> PyResult<String> {
-    let found = || json(&oversight::check(&load(&config)?));
+    let found = || json(&provider::check(&provider::load(&config)?));
     guarded(py, || py.detach(found))
 }
 
@@ -159,7 +155,7 @@ pub(crate) fn preview(
     job: PathBuf,
     peer: &str,
 ) -> PyResult<(String, Option<String>)> {
-    let preview = || oversight::preview(&load(&config)?, &job, None, peer);
+    let preview = || provider::preview(&provider::load(&config)?, &job, None, peer);
     let preview = guarded(py, || py.detach(preview))?;
     let refusal = preview.refusal.map(|refusal| refusal.to_string());
     Ok((preview.words, refusal))
@@ -168,14 +164,14 @@ pub(crate) fn preview(
 /// Jobs and refusals in a provider's ledger, as JSON.
 #[pyfunction]
 pub(crate) fn status(py: Python<'_>, config: PathBuf) -> PyResult<String> {
-    let read = || json(&oversight::status(&load(&config)?)?);
+    let read = || json(&provider::status(&provider::load(&config)?)?);
     guarded(py, || py.detach(read))
 }
 
 /// Releases and budget in a provider's ledger, as JSON.
 #[pyfunction]
 pub(crate) fn budget(py: Python<'_>, config: PathBuf) -> PyResult<String> {
-    let read = || json(&oversight::budget(&load(&config)?)?);
+    let read = || json(&provider::budget(&provider::load(&config)?)?);
     guarded(py, || py.detach(read))
 }
 

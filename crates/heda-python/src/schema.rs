@@ -3,9 +3,8 @@
 use crate::fault::guarded;
 use crate::table::Columns;
 use heda::Failure;
-use heda_learn::infer::{self, Proposal};
-use heda_learn::schema;
-use heda_learn::table::CsvFormat;
+use heda::data::CsvFormat;
+use heda::schema::{self, ColumnKind, Proposal};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,7 +59,7 @@ impl Schema {
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         guarded(py, || {
-            let (text, schema) = schema::Schema::read_with_text(&path).map_err(Failure::input)?;
+            let (text, schema) = schema::read(&path)?;
             Ok(Self {
                 schema: Arc::new(schema),
                 text,
@@ -79,7 +78,7 @@ impl Schema {
         label: Option<&str>,
     ) -> PyResult<Self> {
         let columns = columns.taken();
-        let propose = || infer::propose_columns(&columns, name, label).map_err(Failure::input);
+        let propose = || schema::propose_columns(&columns, name, label);
         guarded(py, || py.detach(propose)).map(Self::proposed)
     }
 
@@ -88,7 +87,7 @@ impl Schema {
     #[pyo3(signature = (path, label=None))]
     fn propose_file(py: Python<'_>, path: PathBuf, label: Option<&str>) -> PyResult<Self> {
         let format = CsvFormat::default();
-        let propose = || infer::propose(&path, label, format).map_err(Failure::input);
+        let propose = || schema::propose(&path, label, format);
         guarded(py, || py.detach(propose)).map(Self::proposed)
     }
 
@@ -112,7 +111,7 @@ impl Schema {
     /// Lines that still hold what was read from rows.
     #[getter]
     fn unconfirmed(&self) -> usize {
-        infer::unconfirmed(&self.text)
+        schema::marks(&self.text)
     }
 
     /// What parties compare before they begin.
@@ -153,12 +152,12 @@ impl Schema {
         let columns = self.schema.columns().iter();
         let described = columns.map(|column| {
             let (kind, bounds) = match column.kind() {
-                schema::Kind::Numeric { bounds, dates, .. } => {
+                ColumnKind::Numeric { bounds, dates, .. } => {
                     let kind = if *dates { "date" } else { "numeric" };
                     (kind, Some((bounds.lower(), bounds.upper())))
                 }
-                schema::Kind::Levels { ordered: true, .. } => ("ordinal", None),
-                schema::Kind::Levels { .. } => ("categorical", None),
+                ColumnKind::Levels { ordered: true, .. } => ("ordinal", None),
+                ColumnKind::Levels { .. } => ("categorical", None),
             };
             let levels = column.levels().map(<[String]>::to_vec);
             (column.name().to_owned(), kind, bounds, levels)

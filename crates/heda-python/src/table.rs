@@ -2,8 +2,7 @@
 
 use crate::fault::{guarded, input};
 use crate::schema::Schema;
-use heda::{Dataset, Failure, TableReader};
-use heda_learn::table;
+use heda::{Dataset, Failure, TableReader, data};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -13,7 +12,7 @@ use std::sync::Arc;
 #[pyclass(module = "heda._heda")]
 #[derive(Default)]
 pub(crate) struct Columns {
-    columns: table::Columns,
+    columns: data::Columns,
 }
 
 /// Rows that a schema has encoded.
@@ -33,7 +32,7 @@ impl Columns {
     /// A column of numbers: a one-dimensional buffer of float64, NaN where a value is missing.
     fn add_numbers(&mut self, name: &str, values: &Bound<'_, PyAny>) -> PyResult<()> {
         let numbers = vector::<f64>(values, name)?;
-        self.add(name, table::Values::Numbers(numbers));
+        self.add(name, data::Values::Numbers(numbers));
         Ok(())
     }
 
@@ -49,7 +48,7 @@ impl Columns {
         let codes = codes.into_iter();
         let codes = codes.map(|code| u32::try_from(code).unwrap_or(u32::MAX));
         let codes = codes.collect();
-        self.add(name, table::Values::Codes { codes, levels });
+        self.add(name, data::Values::Codes { codes, levels });
         Ok(())
     }
 
@@ -74,11 +73,11 @@ impl Columns {
 
 impl Columns {
     /// What was collected, for work that goes on without this value.
-    pub(crate) fn taken(&mut self) -> table::Columns {
+    pub(crate) fn taken(&mut self) -> data::Columns {
         std::mem::take(&mut self.columns)
     }
 
-    fn add(&mut self, name: &str, values: table::Values) {
+    fn add(&mut self, name: &str, values: data::Values) {
         let columns = std::mem::take(&mut self.columns);
         self.columns = columns.with(name, values);
     }

@@ -2,8 +2,8 @@
 //! progress is told on the thread that called.
 
 use crate::fault::{defect, raised};
+use heda::system::{StopSignal, StopSwitch};
 use heda::{Event, Failure, Listener, Notice, Phases, Watch};
-use heda_node::system::stop::{StopSignal, StopSwitch};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -57,3 +57,14 @@ fn failure(error: IdentityError) -> Failure {
     };
     Failure::new(kind, error)
 }
+
+/// The identity in a folder, made if there is none.
+///
+/// # Errors
+/// As [`create`], and if the one that is there cannot be used.
+pub fn load_or_create(name: &str, folder: &Path) -> Result<Identity, Failure> {
+    match folder.join("key.pem").exists() {
+        true => Identity::load(folder).map_err(failure),
+        false => create(name, folder, DAYS),
+    }
+}

@@ -1,5 +1,5 @@
 //! Train one classifier on the data of several organisations, without showing each other the data
-//! or the model. This crate is what an application embeds; the command line `heda` stands on it.
+//! or the model. This crate is what an application embeds; the command line `heda` uses nothing else.
 //!
 //! ```text
 //!  provider                              data user                         provider
@@ -24,6 +24,9 @@
 //! - [`DataUser`]: who trains, with providers here or, by a [`RemoteJob`], on the network.
 //! - [`Simulation`]: all of them in one process, on rows that one person may read.
 //! - [`Model`]: what comes out, in a [`Trained`] with its [`summary::Summary`].
+//!
+//! Around them, by subject: [`schema`], [`data`], [`invitation`], [`provider`], [`model`], [`report`],
+//! [`identity`], [`reference`](mod@reference) and [`system`].
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -53,53 +56,55 @@
 //! `paper` has the protocol of the paper, which leaks and is here for comparison.
 
 pub mod clock;
+pub mod data;
 mod data_user;
 pub mod expectation;
 pub mod failure;
 pub mod files;
 pub mod identity;
+pub mod invitation;
 mod job;
 pub mod knowledge;
 pub mod layout;
 pub mod local_job;
-pub mod oversight;
+pub mod model;
 mod phases;
 pub mod plan;
 pub mod planning;
-mod provider;
+pub mod provider;
 pub mod publishing;
+pub mod reference;
 mod remote;
 pub mod report;
-mod schema_file;
+pub mod schema;
 pub mod scoring;
 pub mod simulation;
 pub mod summary;
+pub mod system;
 mod trained;
 mod watch;
 
+pub use data::{Bundle, Coding, Dataset, ReadReport, TableReader};
 pub use data_user::DataUser;
 pub use failure::Failure;
 pub use heda_dp::epsilon::Epsilon;
+pub use heda_dp::gdp::Delta;
 pub use heda_job::description::{BadShare, Ranking, Share};
 pub use heda_job::job::{Checkpoint, NotKept, Observer, Quiet};
 pub use heda_job::proposal::{ClassWeight, Engine, Spending};
-pub use heda_learn::bundled::{Bundle, Coding};
-pub use heda_learn::data::Dataset;
 pub use heda_learn::loss::LossKind;
-pub use heda_learn::model::Model;
 pub use heda_learn::optimise::{Iterations, Method as Optimiser, PenaltyPath, Settings};
-pub use heda_learn::partition::Goal;
-pub use heda_learn::schema::Schema;
+pub use heda_learn::partition::{Goal, Iota};
 pub use heda_learn::score::Method as Score;
-pub use heda_learn::table::{ReadReport, TableReader};
 pub use heda_node::client::training::{Listener, Notice};
-pub use heda_node::config::ProviderConfig;
-pub use heda_node::system::logging::note;
+pub use heda_node::config::PrivacyConfig;
 pub use job::{Job, JobBuilder, JobFault};
+pub use model::Model;
 pub use phases::Phases;
-pub use provider::Provider;
+pub use provider::{Provider, ProviderConfig};
 pub use remote::{RemoteJob, ResultFolder};
-pub use schema_file::confirmed_schema;
+pub use schema::{Schema, confirmed_schema};
 pub use simulation::Simulation;
+pub use system::{Randomness, note};
 pub use trained::Trained;
 pub use watch::{Event, Watch};

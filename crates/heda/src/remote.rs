@@ -2,8 +2,9 @@
 
 use crate::clock::processor_seconds;
 use crate::failure::{Failure, Kind};
+use crate::identity::PeerFingerprint;
 use crate::job::{Job, JobBuilder};
-use crate::schema_file::confirmed_schema;
+use crate::schema::confirmed_schema;
 use crate::simulation::job_failure;
 use crate::summary::{About, Controls, CpuSeconds};
 use crate::trained::{MODEL_FILE, REPORT_FILE, Trained};
@@ -32,6 +33,7 @@ use std::time::{Duration, Instant};
 pub struct RemoteJob {
     config: JobConfig,
     job: Job,
+    answers: Vec<Answer>,
 }
 
 impl RemoteJob {
@@ -40,7 +42,7 @@ impl RemoteJob {
     /// # Errors
     /// If one of them cannot be used. The error names the place and the remedy.
     pub fn load(path: &Path) -> Result<Self, Failure> {
-        Self::with_answers(path, &[])
+        Self::answered_by(path, Vec::new())
     }
 
     /// A job file as `heda invite` wrote it, with the answers of a folder, or of `answers` beside the
@@ -55,22 +57,26 @@ impl RemoteJob {
             false => Vec::new(),
         };
         let config = JobConfig::load_early(path, &answers).map_err(Failure::input)?;
-        Self::checked(config, &answers)
-    }
-
-    /// The same with providers that answered an invitation.
-    ///
-    /// # Errors
-    /// As [`RemoteJob::load`], and if an answer is about other data or another schema.
-    pub fn with_answers(path: &Path, answers: &[Answer]) -> Result<Self, Failure> {
-        let config = JobConfig::load_with(path, answers).map_err(Failure::input)?;
         Self::checked(config, answers)
     }
 
-    fn checked(config: JobConfig, answers: &[Answer]) -> Result<Self, Failure> {
+    /// The same with providers whose answers to an invitation are in a folder.
+    ///
+    /// # Errors
+    /// As [`RemoteJob::load`], and if an answer is about other data or another schema.
+    pub fn with_answers(path: &Path, folder: &Path) -> Result<Self, Failure> {
+        Self::answered_by(path, Answer::in_folder(folder).map_err(Failure::input)?)
+    }
+
+    fn answered_by(path: &Path, answers: Vec<Answer>) -> Result<Self, Failure> {
+        let config = JobConfig::load_with(path, &answers).map_err(Failure::input)?;
+        Self::checked(config, answers)
+    }
+
+    fn checked(config: JobConfig, answers: Vec<Answer>) -> Result<Self, Failure> {
         let schema = Arc::new(Schema::read(&config.schema).map_err(Failure::input)?);
         let own = schema.fingerprint().to_string();
-        for answer in answers {
+        for answer in &answers {
             let (what, theirs, ours) = match answer {
                 _ if answer.data_set != config.data_set => (
                     "data set",
@@ -87,7 +93,11 @@ impl RemoteJob {
             )));
         }
         let job = described(&config, &schema, None)?;
-        Ok(Self { config, job })
+        Ok(Self {
+            config,
+            job,
+            answers,
+        })
     }
 
     /// Where the schema is.
@@ -126,10 +136,20 @@ impl RemoteJob {
         Some((training as f64 / trained).round() as usize)
     }
 
-    /// The same, but providers that cannot be reached are waited for so long.
-    pub fn with_patience(mut self, patience: SecondsValue) -> Self {
+    /// Providers that answered, by name and fingerprint.
+    pub fn answered(&self) -> impl Iterator<Item = (&str, PeerFingerprint)> {
+        let answers = self.answers.iter();
+        answers.map(|answer| (answer.name.as_str(), answer.fingerprint))
+    }
+
+    /// The same, but providers that cannot be reached are waited for so many seconds.
+    ///
+    /// # Errors
+    /// If that is not between 1 and a week.
+    pub fn with_patience(mut self, seconds: u64) -> Result<Self, Failure> {
+        let patience = SecondsValue::try_from(seconds).map_err(Failure::input)?;
         self.config.timeouts.loss_seconds = patience;
-        self
+        Ok(self)
     }
 
     /// How long providers that cannot be reached are waited for.

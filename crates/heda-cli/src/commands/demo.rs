@@ -5,12 +5,7 @@ use crate::progress::{Phases, Progress};
 use heda::failure::Failure;
 use heda::local_job::{LocalJob, Rest};
 use heda::report;
-use heda_crypto::random::Randomness;
-use heda_dp::epsilon::Epsilon;
-use heda_job::proposal::{Engine, Spending};
-use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::partition::{Goal, Iota};
-use heda_learn::score::Method;
+use heda::{Bundle, Coding, Engine, Epsilon, Goal, Iota, Randomness, Score, Spending};
 use std::path::PathBuf;
 
 /// Train and evaluate a classifier under encryption, on a bundled data set
@@ -58,7 +53,7 @@ pub(crate) struct DemoArguments {
     key_bits: u32,
     /// How features are ranked: kw, chi2, pearson, spearman, forest or mrmr
     #[arg(long, value_name = "METHOD", default_value = "kw")]
-    method: Method,
+    method: Score,
     /// Epsilon in sum over the published features; the paper's automatic rule if not given
     #[arg(long, value_name = "EPSILON", conflicts_with = "drop")]
     epsilon: Option<Epsilon>,

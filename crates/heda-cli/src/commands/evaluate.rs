@@ -2,9 +2,9 @@
 
 use crate::options::CsvOptions;
 use crate::output;
+use heda::data;
 use heda::failure::Failure;
-use heda_learn::model::{Errors, Evaluation, Model};
-use heda_learn::table::TableReader;
+use heda::model::{self, Errors, Evaluation};
 use std::path::PathBuf;
 
 /// Compare a model's predictions with the labels of a file
@@ -31,11 +31,9 @@ pub(crate) struct EvaluateArguments {
 }
 
 pub(crate) fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
-    let model = Model::read(&arguments.model).map_err(Failure::input)?;
-    let (data, report) = TableReader::new(model.schema())
-        .with_format(arguments.csv.format())
-        .read_file(&arguments.data)
-        .map_err(Failure::input)?;
+    let model = model::read(&arguments.model)?;
+    let format = arguments.csv.format();
+    let (data, report) = data::read(&arguments.data, model.schema(), format)?;
     output::warn(report.warnings());
     if model.is_numeric() {
         let errors = model.errors(&data);

@@ -3,8 +3,7 @@
 use crate::output;
 use heda::failure::Failure;
 use heda::files::write_whole;
-use heda_learn::model::Model;
-use heda_learn::onnx;
+use heda::model;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -42,8 +41,8 @@ struct ExportReport<'a> {
 }
 
 pub(crate) fn run(arguments: &ExportArguments) -> Result<(), Failure> {
-    let model = Model::read(&arguments.model).map_err(Failure::input)?;
-    let content = onnx::export(&model);
+    let model = model::read(&arguments.model)?;
+    let content = model::to_onnx(&model);
     write_whole(&arguments.out, &content)?;
     let columns = model.schema().encoded_columns().into_iter().map(|c| c.name);
     let report = ExportReport {

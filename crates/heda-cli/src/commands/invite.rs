@@ -3,16 +3,12 @@
 use crate::options::TrainingOptions;
 use crate::output;
 use heda::confirmed_schema;
-use heda::failure::{Failure, Kind};
-use heda::files::write_new;
-use heda::identity::{self, Identity, PeerFingerprint};
+use heda::failure::Failure;
+use heda::identity::PeerFingerprint;
+use heda::invitation::{Invite, InviteWritten};
 use heda::layout::{command, fitted};
-use heda::{Job, report};
-use heda_dp::epsilon::Epsilon;
-use heda_dp::gdp::Delta;
-use heda_node::config::template::{self, Minimised};
-use heda_node::config::{Invitation, Name, PrivacyConfig, Terms};
-use std::num::{NonZeroU32, NonZeroU64};
+use heda::{Delta, Epsilon, Job, PrivacyConfig, report};
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 /// Invite providers to a job: one file for all of them
@@ -84,95 +80,40 @@ impl InviteArguments {
 
 pub(crate) fn run(arguments: &InviteArguments) -> Result<(), Failure> {
     let (text, schema) = confirmed_schema(&arguments.schema, arguments.unconfirmed)?;
-    let data_set = arguments.dataset.as_deref().unwrap_or(schema.name());
-    let data_set: Name = data_set.parse().map_err(Failure::input)?;
+    let data_set = arguments.dataset.clone();
+    let data_set = data_set.unwrap_or_else(|| schema.name().to_owned());
     let privacy = arguments.privacy();
     output::warn(privacy.as_ref().and_then(PrivacyConfig::warning));
     let promise = privacy.map(|privacy| privacy.promise(&schema));
-    let job = arguments
-        .training
-        .put_into(Job::builder(data_set.as_str(), schema));
+    let job = arguments.training.put_into(Job::builder(data_set, schema));
     let job = match promise {
         Some(promise) => job.private(promise),
         None => job,
     };
     let job = job.build().map_err(Failure::input)?;
-    let out = &arguments.out;
-    let paths = ["invitation.toml", "job.toml"].map(|name| out.join(name));
-    if let Some(there) = paths.iter().find(|path| path.exists()) {
-        let there = there.display();
-        return Err(Failure::input(format!(
-            "{there} is there already and is not overwritten; choose another folder by --out"
-        )));
-    }
-    let identity = own_identity(&arguments.name, &out.join("identity"))?;
-    let invitation = Invitation::new(
-        arguments.name.parse().map_err(Failure::input)?,
-        identity.fingerprint(),
-        data_set,
-        text.clone(),
-        terms(&job, privacy)?,
-    );
-    copy_schema(&arguments.schema, &out.join("schema.toml"), &text)?;
-    std::fs::create_dir_all(out.join("answers")).map_err(Failure::input)?;
-    let loss = serde_json::to_value(job.loss()).map_err(|e| Failure::new(Kind::Bug, e))?;
-    let minimised = Minimised {
-        loss: loss.as_str().unwrap_or_default(),
-        iterations: job.iterations(),
-        c: job.penalty().filter(|c| *c != 1.0),
-        chosen: job.penalty_path().is_some(),
-        balanced: arguments.training.is_balanced(),
+    let invite = Invite {
+        name: &arguments.name,
+        job: &job,
+        privacy,
+        schema_path: &arguments.schema,
+        schema_text: &text,
     };
-    let job = template::job(&invitation, &minimised);
-    write_new(&paths[1], job.as_bytes())?;
-    write_new(&paths[0], invitation.to_toml().as_bytes())?;
+    let written = invite.write(&arguments.out)?;
     match arguments.json {
         true => output::print_json(&InvitationWritten {
             name: &arguments.name,
-            fingerprint: identity.fingerprint(),
-            invitation_path: &paths[0],
-            job_path: &paths[1],
-            answers_path: &out.join("answers"),
+            fingerprint: written.fingerprint,
+            invitation_path: &written.invitation,
+            job_path: &written.job,
+            answers_path: &written.answers,
         }),
-        false => output::print_text(&words(arguments, &identity)),
+        false => output::print_text(&words(arguments, &written)),
     }
 }
 
-/// The identity in a folder, made if there is none.
-pub(crate) fn own_identity(name: &str, folder: &Path) -> Result<Identity, Failure> {
-    match folder.join("key.pem").exists() {
-        true => Identity::load(folder).map_err(Failure::input),
-        false => identity::create(name, folder, identity::DAYS),
-    }
-}
-
-fn terms(job: &Job, privacy: Option<PrivacyConfig>) -> Result<Terms, Failure> {
-    let bug = || Failure::new(Kind::Bug, "a job that was checked has no terms");
-    Ok(Terms {
-        engine: job.engine(),
-        iterations: NonZeroU32::new(job.gradients()).ok_or_else(bug)?,
-        held_out: job.held_out(),
-        epsilon: None,
-        privacy,
-    })
-}
-
-/// The schema beside the job, unless that is where it came from.
-fn copy_schema(from: &Path, to: &Path, text: &str) -> Result<(), Failure> {
-    let same = std::fs::canonicalize(from).ok() == std::fs::canonicalize(to).ok();
-    match (to.exists(), same) {
-        (true, true) => Ok(()),
-        (true, false) => Err(Failure::input(format!(
-            "{} is another schema and is not overwritten; choose another folder by --out",
-            to.display()
-        ))),
-        (false, _) => write_new(to, text.as_bytes()),
-    }
-}
-
-fn words(arguments: &InviteArguments, identity: &Identity) -> String {
+fn words(arguments: &InviteArguments, written: &InviteWritten) -> String {
     let out = &arguments.out;
-    let number = identity.fingerprint().spoken();
+    let number = written.fingerprint.spoken();
     let name = |name: &str| out.join(name).display().to_string();
     let files = [
         (

@@ -20,8 +20,7 @@ mod train;
 use crate::output::{self, OutputOptions};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use heda::failure::Failure;
-use heda_node::system::logging::{self, LogFormat};
-use heda_node::system::stop::exit_on_interrupt;
+use heda::system::{LogFormat, exit_on_interrupt, start_log};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -93,7 +92,7 @@ pub(crate) fn parse() -> Result<Arguments, ExitCode> {
                 true => error.render().ansi().to_string(),
                 _ => error.render().to_string(),
             };
-            logging::note(words.replacen("error:", "heda:", 1).trim_end());
+            heda::note(words.replacen("error:", "heda:", 1).trim_end());
             ExitCode::from(2)
         }
         // Help and version were asked for.
@@ -116,7 +115,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         });
     }
     if output::verbosity() > 0 && !command.serves() {
-        logging::start(LogFormat::Text, output::verbosity() - 1);
+        start_log(LogFormat::Text, output::verbosity() - 1);
     }
     match command {
         Command::Init(arguments) => init::run(arguments),

@@ -1,15 +1,11 @@
 //! `heda plan`: what a job will cost, before it runs.
 
 use crate::output;
-use heda::RemoteJob;
 use heda::failure::{Failure, Kind};
 use heda::layout::fitted;
 use heda::plan::{Plan, PlanCheck, PlanSubject};
 use heda::planning::Took;
-use heda_dp::epsilon::Epsilon;
-use heda_dp::gdp::Delta;
-use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::schema::Schema;
+use heda::{Bundle, Coding, Delta, Epsilon, RemoteJob, schema};
 use std::path::PathBuf;
 
 /// Estimate time, memory and traffic of a job before it runs
@@ -134,7 +130,7 @@ fn check(plan: &Plan) -> Result<PlanCheck, Failure> {
 fn of_arguments(arguments: &PlanArguments) -> Result<PlanSubject, Failure> {
     let (schema, rows) = match (&arguments.schema, arguments.dataset) {
         (Some(path), _) => {
-            let schema = Schema::read(path).map_err(Failure::input)?;
+            let (_, schema) = schema::read(path)?;
             (schema, arguments.rows.unwrap_or_default())
         }
         (None, Some(bundle)) => {

@@ -2,10 +2,9 @@
 
 use crate::options::CsvOptions;
 use crate::output;
-use heda::failure::{Failure, Kind};
+use heda::failure::Failure;
 use heda::files::write_whole;
-use heda_learn::model::Model;
-use heda_learn::table::TableReader;
+use heda::model::{self, Model, Predictions};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -75,19 +74,12 @@ struct PredictionRow {
 }
 
 pub(crate) fn run(arguments: &PredictArguments) -> Result<(), Failure> {
-    let model = Model::read(&arguments.model).map_err(Failure::input)?;
+    let model = model::read(&arguments.model)?;
     let id = arguments.id.as_deref();
-    let (rows, report) = TableReader::new(model.schema())
-        .with_format(arguments.csv.format())
-        .read_rows_file(&arguments.data, id)
-        .map_err(Failure::input)?;
+    let format = arguments.csv.format();
+    let (all, report) = model::predict_file(&model, &arguments.data, format, id)?;
     output::warn(report.warnings_of_prediction());
-    let all = model.predict_rows(&rows);
-    let csv = || {
-        model
-            .predictions_csv(&all, id)
-            .map_err(|e| Failure::new(Kind::Bug, e))
-    };
+    let csv = || model::to_csv(&model, &all, id);
     if let Some(path) = &arguments.out {
         write_whole(path, &csv()?)?;
     }
@@ -101,11 +93,7 @@ pub(crate) fn run(arguments: &PredictArguments) -> Result<(), Failure> {
     }
 }
 
-fn summary<'a>(
-    model: &Model,
-    all: heda_learn::model::Predictions,
-    path: Option<&'a PathBuf>,
-) -> PredictionReport<'a> {
+fn summary<'a>(model: &Model, all: Predictions, path: Option<&'a PathBuf>) -> PredictionReport<'a> {
     let names = model.classes();
     let count = |index: usize| {
         let matching = all.predictions.iter().filter(|p| p.class as usize == index);

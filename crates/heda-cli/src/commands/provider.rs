@@ -9,10 +9,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use heda::confirmed_schema;
 use heda::failure::Failure;
 use heda::layout::fitted;
-use heda::oversight::{self, Finding, Invited, Verdict};
-use heda_node::config::ProviderConfig;
-use heda_node::guard::backup::backup;
-use heda_node::system::logging::{self, LogFormat};
+use heda::provider::{self, Finding, Invited, Verdict};
+use heda::system::{LogFormat, start_log};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -213,18 +211,14 @@ pub(crate) fn run(arguments: ProviderArguments) -> Result<(), Failure> {
     }
 }
 
-fn load(path: &std::path::Path) -> Result<ProviderConfig, Failure> {
-    ProviderConfig::load(path).map_err(Failure::input)
-}
-
 fn run_serve(arguments: &Serve) -> Result<(), Failure> {
-    let config = load(&arguments.config)?;
+    let config = provider::load(&arguments.config)?;
     confirmed_schema(&config.schema, arguments.unconfirmed)?;
     let format = match arguments.log {
         Log::Text => LogFormat::Text,
         Log::Json => LogFormat::Json,
     };
-    logging::start(format, output::verbosity());
+    start_log(format, output::verbosity());
     heda::Provider::serve(&config, |address| {
         // The only line on stdout: scripts that start a daemon wait for it.
         let _ = output::print_text(&format!("listening on {address}"));
@@ -232,8 +226,8 @@ fn run_serve(arguments: &Serve) -> Result<(), Failure> {
 }
 
 fn run_check(arguments: &Query) -> Result<(), Failure> {
-    let config = load(&arguments.config)?;
-    let findings = oversight::check(&config);
+    let config = provider::load(&arguments.config)?;
+    let findings = provider::check(&config);
     if arguments.json {
         output::print_json(&findings)?;
     } else {
@@ -268,7 +262,11 @@ struct Previewed<'a> {
 }
 
 fn run_preview(arguments: &PreviewArguments) -> Result<(), Failure> {
-    let config = arguments.config.as_deref().map(load).transpose()?;
+    let config = arguments
+        .config
+        .as_deref()
+        .map(provider::load)
+        .transpose()?;
     let preview = match (
         &arguments.invitation,
         &config,
@@ -281,10 +279,10 @@ fn run_preview(arguments: &PreviewArguments) -> Result<(), Failure> {
                 data: arguments.data.as_deref(),
                 providers: arguments.providers,
             };
-            oversight::preview_invitation(&invited, config.as_ref())?
+            provider::preview_invitation(&invited, config.as_ref())?
         }
         (None, Some(config), Some(job), Some(peer)) => {
-            oversight::preview(config, job, arguments.answers.as_deref(), peer)?
+            provider::preview(config, job, arguments.answers.as_deref(), peer)?
         }
         _ => {
             return Err(Failure::input(
@@ -305,8 +303,8 @@ fn run_preview(arguments: &PreviewArguments) -> Result<(), Failure> {
 }
 
 fn run_status(arguments: &Query) -> Result<(), Failure> {
-    let config = load(&arguments.config)?;
-    let status = oversight::status(&config)?;
+    let config = provider::load(&arguments.config)?;
+    let status = provider::status(&config)?;
     if arguments.json {
         return output::print_json(&status);
     }
@@ -315,8 +313,8 @@ fn run_status(arguments: &Query) -> Result<(), Failure> {
 }
 
 fn run_budget(arguments: &Query) -> Result<(), Failure> {
-    let config = load(&arguments.config)?;
-    let budget = oversight::budget(&config)?;
+    let config = provider::load(&arguments.config)?;
+    let budget = provider::budget(&config)?;
     if arguments.json {
         return output::print_json(&budget);
     }
@@ -331,8 +329,8 @@ struct Copied<'a> {
 }
 
 fn run_backup(arguments: &Backup) -> Result<(), Failure> {
-    let config = load(&arguments.config)?;
-    let made = backup(&config, &arguments.out).map_err(Failure::input)?;
+    let config = provider::load(&arguments.config)?;
+    let made = provider::backup(&config, &arguments.out)?;
     if arguments.json {
         return output::print_json(&Copied { files: &made });
     }
@@ -350,8 +348,8 @@ struct ReleasedBudget<'a> {
 }
 
 fn run_release(arguments: &ReleaseArguments) -> Result<(), Failure> {
-    let config = load(&arguments.config)?;
-    match oversight::release(&config, &arguments.job)? {
+    let config = provider::load(&arguments.config)?;
+    match provider::release(&config, &arguments.job)? {
         false => Err(Failure::input(format!(
             "no job {} has anything set aside; `heda provider budget` lists those that have",
             arguments.job
@@ -367,10 +365,10 @@ fn run_release(arguments: &ReleaseArguments) -> Result<(), Failure> {
 }
 
 fn run_begin_anew(arguments: &BeginAnew) -> Result<(), Failure> {
-    let config = load(&arguments.config)?;
+    let config = provider::load(&arguments.config)?;
     let because: String = arguments.because.chars().take(REASON_LIMIT).collect();
     let because = because.replace(char::is_control, " ");
-    let begun = oversight::begin_anew(&config, &because)?;
+    let begun = provider::begin_anew(&config, &because)?;
     match arguments.json {
         true => output::print_json(&begun),
         false => output::print_text(words::begun(&begun, &because).trim_end()),

@@ -3,9 +3,7 @@
 use crate::output;
 use clap::ValueEnum;
 use heda::failure::Failure;
-use heda_learn::reference::FileKeys;
-use heda_learn::schema::SCHEMA_KEYS;
-use heda_node::config::{JOB_KEYS, PROVIDER_KEYS};
+use heda::reference;
 
 /// Print every key of job, provider and schema files, or a JSON schema for editors
 #[derive(Debug, clap::Args)]
@@ -33,16 +31,15 @@ is not listed is refused, with the nearest one that is. `heda reference --json-s
 ";
 
 pub(crate) fn run(arguments: &ReferenceArguments) -> Result<(), Failure> {
-    let keys = |file| match file {
-        File::Job => &JOB_KEYS,
-        File::Provider => &PROVIDER_KEYS,
-        File::Schema => &SCHEMA_KEYS,
-    };
     if let Some(file) = arguments.json_schema {
-        return output::print_json(&keys(file).json_schema());
+        let file = match file {
+            File::Job => reference::File::Job,
+            File::Provider => reference::File::Provider,
+            File::Schema => reference::File::Schema,
+        };
+        return output::print_json(&file.json_schema());
     }
-    let files = [File::Job, File::Provider, File::Schema].map(keys);
-    let parts = files.iter().map(|file: &&FileKeys| file.markdown());
+    let parts = reference::File::ALL.into_iter().map(|file| file.markdown());
     let parts: Vec<String> = std::iter::once(BEGINNING.to_owned()).chain(parts).collect();
     output::print_text(parts.join("\n").trim_end())
 }

@@ -6,9 +6,8 @@ use crate::progress::{Phases, Progress};
 use heda::failure::Failure;
 use heda::files::write_whole;
 use heda::layout::{command, fitted, wrapped};
-use heda::{Dataset, Job, Schema, Simulation, TableReader, Trained, report};
-use heda_dp::gdp::Delta;
-use heda_learn::infer::{self, Proposal};
+use heda::schema::{self, Proposal};
+use heda::{Dataset, Delta, Job, Schema, Simulation, Trained, data, report};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -126,22 +125,20 @@ fn job(arguments: &SimulateArguments, table: &Table) -> Result<Job, Failure> {
 }
 
 fn by_schema(arguments: &SimulateArguments, path: &Path) -> Result<Table, Failure> {
-    let (text, schema) = Schema::read_with_text(path).map_err(Failure::input)?;
-    let reader = TableReader::new(&schema).with_format(arguments.csv.format());
-    let (data, report) = reader.read_file(&arguments.data).map_err(Failure::input)?;
+    let (text, schema) = schema::read(path)?;
+    let (data, report) = data::read(&arguments.data, &schema, arguments.csv.format())?;
     output::warn(report.warnings());
     Ok(Table {
         data,
         schema,
         assumptions: Vec::new(),
-        from_rows: infer::unconfirmed(&text) > 0,
+        from_rows: schema::marks(&text) > 0,
     })
 }
 
 fn by_looking(arguments: &SimulateArguments) -> Result<Table, Failure> {
     let (path, format) = (&arguments.data, arguments.csv.format());
-    let proposal = infer::propose(path, arguments.label.as_deref(), format);
-    let proposal = proposal.map_err(Failure::input)?;
+    let proposal = schema::propose(path, arguments.label.as_deref(), format)?;
     if let Some(path) = &arguments.write_schema {
         write_whole(path, proposal.text.as_bytes())?;
     }

@@ -7,9 +7,7 @@ use clap::Args;
 use heda::Observer;
 use heda::confirmed_schema;
 use heda::failure::Failure;
-use heda::{DataUser, RemoteJob, ResultFolder, report};
-use heda_node::client::training::{Listener, Notice};
-use heda_node::config::{Answer, SecondsValue};
+use heda::{DataUser, Listener, Notice, RemoteJob, ResultFolder, report};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -65,19 +63,19 @@ fn permissions(text: &str) -> Result<u32, NotAMode> {
 struct NotAMode;
 
 pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
-    let answers = match &arguments.answers {
-        Some(folder) => Answer::in_folder(folder).map_err(Failure::input)?,
-        None => Vec::new(),
+    let job = match &arguments.answers {
+        Some(folder) => RemoteJob::with_answers(&arguments.job, folder)?,
+        None => RemoteJob::load(&arguments.job)?,
     };
-    let job = RemoteJob::with_answers(&arguments.job, &answers)?;
-    let job = match arguments.patience.map(SecondsValue::try_from).transpose() {
-        Ok(Some(patience)) => job.with_patience(patience),
-        Ok(None) => job,
-        Err(error) => return Err(Failure::input(format!("--patience: {error}"))),
+    let job = match arguments.patience {
+        Some(seconds) => {
+            (job.with_patience(seconds)).map_err(|e| Failure::input(format!("--patience: {e}")))?
+        }
+        None => job,
     };
     confirmed_schema(job.schema_path(), arguments.unconfirmed)?;
-    for answer in &answers {
-        note!("{}  {}", answer.fingerprint.spoken(), answer.name);
+    for (name, fingerprint) in job.answered() {
+        note!("{}  {name}", fingerprint.spoken());
     }
     if job.is_seeded() {
         note!("heda: a seed is given: this run can be repeated and protects nothing");

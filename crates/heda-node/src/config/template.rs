@@ -7,6 +7,7 @@ use super::values::Name;
 use crate::guard::ledger::PrivateCap;
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::epsilon::Epsilon;
+use heda_learn::loss::LossKind;
 use heda_learn::schema::Schema;
 use heda_learn::table::CsvFormat;
 use std::fmt::Write;
@@ -269,9 +270,9 @@ impl ProviderSetup<'_> {
 
 /// What a job minimises.
 #[derive(Debug, Clone, Copy)]
-pub struct Minimised<'a> {
+pub struct Minimised {
     /// The loss.
-    pub loss: &'a str,
+    pub loss: LossKind,
     /// Iterations at most, of each model with one penalty.
     pub iterations: u32,
     /// The penalty, if it is not the usual one.
@@ -282,7 +283,7 @@ pub struct Minimised<'a> {
     pub balanced: bool,
 }
 
-impl Minimised<'_> {
+impl Minimised {
     fn lines(&self) -> String {
         let given =
             |c: f64| format!("# The penalty as scikit-learn's C; 1 if not given.\nc = {c:?}\n");
@@ -302,7 +303,7 @@ impl Minimised<'_> {
 }
 
 /// A data user's `job.toml` for an invitation; providers come from their answers.
-pub fn job(invitation: &Invitation, minimised: &Minimised<'_>) -> String {
+pub fn job(invitation: &Invitation, minimised: &Minimised) -> String {
     let terms = &invitation.terms;
     if let Some(privacy) = &terms.privacy {
         return private_job(invitation, privacy);
@@ -322,7 +323,7 @@ pub fn job(invitation: &Invitation, minimised: &Minimised<'_>) -> String {
          held_out = {}\n",
         quoted(invitation.data_set.as_str()),
         terms.engine.name(),
-        quoted(minimised.loss),
+        quoted(&minimised.loss.to_string()),
         minimised.iterations,
         minimised.lines(),
         terms.held_out.get(),

@@ -1,19 +1,12 @@
 //! `heda provider setup`: from an invitation to a provider that serves, with a few answers.
 
-use crate::commands::invite::own_identity;
 use crate::options::CsvOptions;
 use crate::output;
 use heda::failure::Failure;
-use heda::files::write_new;
 use heda::identity::PeerFingerprint;
 use heda::layout::{command, fitted, wrapped};
-use heda::report;
-use heda_dp::epsilon::Epsilon;
-use heda_learn::schema::Schema;
-use heda_learn::table::TableReader;
-use heda_node::config::template::{self, ProviderSetup};
-use heda_node::config::{ANSWER_ENDING, Answer, Invitation, Name};
-use heda_node::identity::Identity;
+use heda::provider::{self, PrivacyChoice, SetupChoices, SetupDone};
+use heda::{Epsilon, report};
 use std::io::{BufRead, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -72,25 +65,18 @@ pub(crate) struct Setup {
 /// What was made.
 #[derive(serde::Serialize)]
 struct ProviderWritten<'a> {
-    name: String,
+    name: &'a str,
     fingerprint: PeerFingerprint,
     rows: u64,
     answer_path: &'a Path,
     config_path: &'a Path,
     /// What the configuration allows, in words.
-    policy: Vec<String>,
+    policy: &'a [String],
 }
 
 /// Makes everything, and says where the configuration is if it is to be served.
 pub(crate) fn run(arguments: &Setup) -> Result<Option<PathBuf>, Failure> {
-    let (invitation, schema) = Invitation::load(&arguments.invitation).map_err(Failure::input)?;
-    let config = arguments.out.join("provider.toml");
-    if config.exists() {
-        let config = config.display();
-        return Err(Failure::input(format!(
-            "{config} is there already and is not overwritten; choose another folder by --out"
-        )));
-    }
+    let setup = provider::Setup::of_invitation(&arguments.invitation, &arguments.out)?;
     let name = given(
         "--name",
         "What is this provider called?",
@@ -103,58 +89,40 @@ pub(crate) fn run(arguments: &Setup) -> Result<Option<PathBuf>, Failure> {
     let data = given("--data", "Where are the rows (CSV or Parquet)?", data)?;
     let question = "Where does the data user reach this provider (host:port)?";
     let address = given("--address", question, arguments.address.clone())?;
-    let listen = match arguments.listen {
-        Some(listen) => listen,
-        None => listen_of(&address)?,
-    };
-    let known = arguments.known.iter().map(|path| Answer::load(path));
-    let known: Vec<Answer> = known.collect::<Result<_, _>>().map_err(Failure::input)?;
-    let private = match arguments.allow_exact {
-        true => None,
-        false => {
-            let cap = template::private_cap(&invitation, arguments.privacy_epsilon);
-            Some(cap.map_err(Failure::input)?)
-        }
-    };
-    let setup = ProviderSetup {
-        private,
-        invitation: &invitation,
-        schema: &schema,
-        rows: rows(arguments, &schema, Path::new(&data))?,
-        data: std::fs::canonicalize(&data).map_err(Failure::input)?,
+    let done = setup.write(&SetupChoices {
+        name,
+        data: data.into(),
         csv: arguments.csv.format(),
-        listen,
-        epsilon_total: arguments.epsilon_total,
-        known: &known,
-    };
-    let name: Name = name.parse().map_err(Failure::input)?;
-    let identity = own_identity(name.as_str(), &arguments.out.join("identity"))?;
-    let answer = Answer::new(
-        &invitation,
-        &schema,
-        name.clone(),
         address,
-        identity.fingerprint(),
-        setup.policy(),
-    );
-    let answer_path = arguments.out.join(format!("{name}{ANSWER_ENDING}"));
-    write_schema(&arguments.out.join("schema.toml"), &invitation, &schema)?;
-    write_new(&answer_path, answer.to_toml().as_bytes())?;
-    write_new(&config, setup.to_toml().as_bytes())?;
+        listen: arguments.listen,
+        epsilon_total: arguments.epsilon_total,
+        privacy: arguments.privacy(),
+        known: arguments.known.clone(),
+    })?;
+    output::warn(done.warnings.iter().cloned());
     if arguments.json {
         output::print_json(&ProviderWritten {
-            name: name.to_string(),
-            fingerprint: identity.fingerprint(),
-            rows: setup.rows,
-            answer_path: &answer_path,
-            config_path: &config,
-            policy: setup.policy(),
+            name: &done.name,
+            fingerprint: done.fingerprint,
+            rows: done.rows,
+            answer_path: &done.answer,
+            config_path: &done.config,
+            policy: &done.policy,
         })?;
         return Ok(None);
     }
-    let words = words(&setup, &answer_path, &config, &identity, arguments.serve);
-    output::print_text(&words)?;
-    Ok(arguments.serve.then_some(config))
+    output::print_text(&words(&done, arguments.serve))?;
+    Ok(arguments.serve.then_some(done.config))
+}
+
+impl Setup {
+    fn privacy(&self) -> PrivacyChoice {
+        match (self.allow_exact, self.privacy_epsilon) {
+            (true, _) => PrivacyChoice::Exact,
+            (false, None) => PrivacyChoice::AsInvited,
+            (false, Some(epsilon)) => PrivacyChoice::UpTo(epsilon),
+        }
+    }
 }
 
 /// What an option says, or what is answered on a terminal.
@@ -178,71 +146,24 @@ fn given(option: &str, question: &str, said: Option<String>) -> Result<String, F
     }
 }
 
-/// An address is listened on as it is; for a host name, all addresses are.
-fn listen_of(address: &str) -> Result<SocketAddr, Failure> {
-    if let Ok(address) = address.parse() {
-        return Ok(address);
-    }
-    let port = address
-        .rsplit_once(':')
-        .and_then(|(_, port)| port.parse().ok());
-    let port: u16 = port.ok_or_else(|| {
-        Failure::input(format!(
-            "`{address}` is not an address of the form host:port"
-        ))
-    })?;
-    Ok(SocketAddr::from(([0, 0, 0, 0], port)))
-}
-
-fn rows(arguments: &Setup, schema: &Schema, data: &Path) -> Result<u64, Failure> {
-    let reader = TableReader::new(schema).with_format(arguments.csv.format());
-    let (rows, report) = reader.read_file(data).map_err(Failure::input)?;
-    output::warn(report.warnings());
-    Ok(rows.rows() as u64)
-}
-
-/// The schema of the invitation, unless the same is there already.
-fn write_schema(path: &Path, invitation: &Invitation, schema: &Schema) -> Result<(), Failure> {
-    if !path.exists() {
-        return write_new(path, invitation.schema.as_bytes());
-    }
-    let there = Schema::read(path).map_err(Failure::input)?;
-    match there.fingerprint() == schema.fingerprint() {
-        true => Ok(()),
-        false => Err(Failure::input(format!(
-            "{} is another schema and is not overwritten; choose another folder by --out",
-            path.display()
-        ))),
-    }
-}
-
-fn words(
-    setup: &ProviderSetup<'_>,
-    answer: &Path,
-    config: &Path,
-    identity: &Identity,
-    serve: bool,
-) -> String {
-    let policy = setup.policy();
-    let policy: Vec<String> = policy
-        .iter()
+fn words(done: &SetupDone, serve: bool) -> String {
+    let policy: Vec<String> = (done.policy.iter())
         .map(|line| fitted(&format!("  {line}"), 4))
         .collect();
-    let from = &setup.invitation.from;
+    let from = &done.from;
     let next = match serve {
         true => String::new(),
         false => {
-            let config = report::quoted(&config.to_string_lossy());
+            let config = report::quoted(&done.config.to_string_lossy());
             let line = format!("heda provider serve --config {config}");
             format!("\n\nThen:\n{}", command(&line, "  "))
         }
     };
-    let taken = match setup.private {
-        Some(cap) => {
+    let taken = match done.privacy_epsilon {
+        Some(epsilon) => {
             let words = format!(
-                "Privacy budget: epsilon {} for all private jobs together, for as long as the ledger \
-                 lives. To decide otherwise, change privacy_epsilon_total before the first job.",
-                cap.epsilon
+                "Privacy budget: epsilon {epsilon} for all private jobs together, for as long as the ledger \
+                 lives. To decide otherwise, change privacy_epsilon_total before the first job."
             );
             format!("\n\n{}", wrapped(&words, "").join("\n"))
         }
@@ -251,9 +172,12 @@ fn words(
     let file = |path: &Path, words: &str| fitted(&format!("{}  {words}", path.display()), 2);
     format!(
         "{} rows fit the schema.\n\n{}\n{}\n{}{taken}\n\n{}\n{}\n{}{next}",
-        setup.rows,
-        file(answer, &format!("for {from}; nothing in it is secret")),
-        file(config, "for you; this is what it allows:"),
+        done.rows,
+        file(
+            &done.answer,
+            &format!("for {from}; nothing in it is secret")
+        ),
+        file(&done.config, "for you; this is what it allows:"),
         policy.join("\n"),
         wrapped(
             "To be sure that nobody changed a file on the way, compare by voice:",
@@ -261,15 +185,9 @@ fn words(
         )
         .join("\n"),
         fitted(
-            &format!(
-                "  {from}'s number  {}",
-                setup.invitation.fingerprint.spoken()
-            ),
+            &format!("  {from}'s number  {}", done.from_fingerprint.spoken()),
             4
         ),
-        fitted(
-            &format!("  your number  {}", identity.fingerprint().spoken()),
-            4
-        ),
+        fitted(&format!("  your number  {}", done.fingerprint.spoken()), 4),
     )
 }

@@ -1,7 +1,7 @@
 //! What a steward reads: the budget in plain words, jobs and refusals with their times.
 
 use heda::layout::wrapped;
-use heda::oversight::{
+use heda::provider::{
     BegunAnew, BudgetReport, DisclosedReport, OtherSpent, PrivateReport, StatusReport,
 };
 use std::fmt::Write as _;
@@ -262,7 +262,7 @@ pub(super) fn status(status: &StatusReport, account: &PrivateReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heda::oversight::{
+    use heda::provider::{
         Day, FailedChecksReport, HoldReport, JobReport, PrivateUser, RefusalReport, Timestamp,
     };
 

@@ -1,4 +1,19 @@
-//! Who holds rows: a [`Provider`] in this process, or a daemon for data users on the network.
+//! Who holds rows: a [`Provider`] in this process, or a daemon for data users on the network, and what
+//! its operator asks.
+
+mod know;
+mod ledger;
+mod preview;
+mod setup;
+
+pub use know::{Known, NewlyKnown, know};
+pub use ledger::{
+    BegunAnew, BudgetReport, Day, DisclosedReport, FailedChecksReport, HoldReport, JobReport,
+    OtherSpent, PrivateReport, PrivateUser, RefusalReport, StatusReport, Timestamp, WithPrivate,
+    backup, begin_anew, budget, release, status,
+};
+pub use preview::{Finding, Invited, Preview, Verdict, check, preview, preview_invitation};
+pub use setup::{PrivacyChoice, Setup, SetupChoices, SetupDone};
 
 use crate::failure::{Failure, Kind};
 use heda_crypto::random::{NoRandomness, Randomness};
@@ -10,13 +25,22 @@ use heda_job::local::LocalProvider;
 use heda_learn::data::Dataset;
 use heda_learn::schema::Schema;
 use heda_learn::table::{ReadReport, TableReader};
-use heda_node::config::ProviderConfig;
 use heda_node::daemon::DaemonError;
 use heda_node::daemon::serve::{serve, serve_until};
 use heda_node::system::stop::StopSignal;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+
+pub use heda_node::config::ProviderConfig;
+
+/// Reads and checks a provider's configuration.
+///
+/// # Errors
+/// If it cannot be used. The error names the place and the remedy.
+pub fn load(path: &Path) -> Result<ProviderConfig, Failure> {
+    ProviderConfig::load(path).map_err(Failure::input)
+}
 
 /// Rows of one organisation, and what may be spent on publishing some of their columns. The budget
 /// holds for all jobs of this value together and lives as long as it does; a daemon keeps a durable
