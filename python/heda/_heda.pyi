@@ -118,6 +118,16 @@ def train(
     patience: int | None = None,
     watch: Watcher | None = None,
 ) -> Trained: ...
+def train_with(
+    parties: Mapping[str, object],
+    wanted: Mapping[str, object],
+    rows: int,
+    out: str,
+    command: str,
+    resume: bool = False,
+    unconfirmed: bool = False,
+    watch: Watcher | None = None,
+) -> Trained: ...
 def describe_job(path: Path, answers: Path | None = None) -> tuple[str, str, str, int, bool]: ...
 def check(config: Path) -> str: ...
 def preview(config: Path, job: Path, peer: str) -> tuple[str, str | None]: ...

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -93,9 +92,10 @@ class Job:
         patience: int | None,
         verbose: bool | None,
     ) -> _heda.Trained:
-        watch = _progress.watcher(verbose)
-        try:
-            return _heda.train(
+        return _watched(
+            out,
+            verbose,
+            lambda watch: _heda.train(
                 fspath(self.path),
                 fspath(out),
                 self._command(out),
@@ -104,12 +104,8 @@ class Job:
                 self.answers,
                 patience,
                 watch,
-            )
-        except KeyboardInterrupt as stopped:
-            stopped.add_note(f"finished iterations are kept in {fspath(out)}; resume=True goes on")
-            raise
-        finally:
-            watch("end", "", 0, 0, None)
+            ),
+        )
 
     def __repr__(self) -> str:
         return f"Job({self.data_set!r}, {self.loss}, {self.providers} providers)"
@@ -124,10 +120,20 @@ class Job:
         return _html.titled(f"Job {self.path.name}", _html.table(("", ""), rows))
 
 
-def _toml(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {_toml(part)}" for key, part in value.items()) + " }"
-    return json.dumps(value)
+def _watched(
+    out: str | PathLike[str],
+    verbose: bool | None,
+    train: Callable[[_heda.Watcher], _heda.Trained],
+) -> _heda.Trained:
+    """Train with a bar, and say after Ctrl-C how to go on."""
+    watch = _progress.watcher(verbose)
+    try:
+        return train(watch)
+    except KeyboardInterrupt as stopped:
+        stopped.add_note(f"finished iterations are kept in {fspath(out)}; resume=True goes on")
+        raise
+    finally:
+        watch("end", "", 0, 0, None)
 
 
 @dataclass(frozen=True)
@@ -186,24 +192,33 @@ class Providers:
         if not self.peers:
             raise InputError("a job needs at least one provider; pass heda.Peer(…) for each")
 
-    def write_job(self, path: str | PathLike[str], settings: Mapping[str, object]) -> Job:
-        """Write a job file, which ``heda train`` takes as well, and read it."""
-        keys: dict[str, object] = {
-            "identity": str(self.identity),
-            "schema": str(self.schema),
+    def _train(
+        self,
+        wanted: Mapping[str, object],
+        rows: int,
+        seed: int | None,
+        out: str | PathLike[str],
+        resume: bool,
+        unconfirmed: bool,
+        patience: int | None,
+        verbose: bool | None,
+    ) -> _heda.Trained:
+        parties: dict[str, object] = {
+            "identity": fspath(self.identity),
+            "schema": fspath(self.schema),
             "data_set": self.data_set,
-            **settings,
+            "peers": [(peer.name, peer.address, peer.fingerprint) for peer in self.peers],
+            "seed": seed,
+            "patience": patience,
         }
-        text = "".join(f"{key} = {_toml(value)}\n" for key, value in keys.items())
-        for peer in self.peers:
-            text += (
-                f"\n[[provider]]\nname = {json.dumps(peer.name)}\n"
-                f"address = {json.dumps(peer.address)}\nfingerprint = {json.dumps(peer.fingerprint)}\n"
-            )
-        place = Path(path)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
-        return Job(place)
+        command = f"fit({self!r}, out={fspath(out)!r})"
+        return _watched(
+            out,
+            verbose,
+            lambda watch: _heda.train_with(
+                parties, wanted, rows, fspath(out), command, resume, unconfirmed, watch
+            ),
+        )
 
     def __repr__(self) -> str:
         return f"Providers({[peer.name for peer in self.peers]}, data_set={self.data_set!r})"

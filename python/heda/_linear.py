@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -113,7 +111,7 @@ class _Linear(_params.Parameters):
         self
         """
         if isinstance(X, Providers):
-            X = X.write_job(Path(out) / "job.toml", self._job_keys())
+            return self._fit_providers(X, y, out, resume, unconfirmed, patience)
         if isinstance(X, Job):
             return self._fit_job(X, y, out, resume, unconfirmed, patience)
         if target_bounds is not None and not self._is_number:
@@ -162,6 +160,42 @@ class _Linear(_params.Parameters):
                 f"{job.path}, or take the estimator that fits"
             )
         trained = job._train(out, resume, unconfirmed, patience, self.verbose)
+        return self._learned(trained, out)
+
+    def _fit_providers(
+        self,
+        providers: Providers,
+        y: Any,
+        out: str | PathLike[str],
+        resume: bool,
+        unconfirmed: bool,
+        patience: int | None,
+    ) -> Self:
+        if y is not None:
+            raise InputError("a job has no y: labels stay with the providers")
+        wanted = self._wanted()
+        if self.privacy is not None and self.privacy.rows is None:
+            raise InputError(
+                "a private job on the network needs to know about how many rows there are in all: pass "
+                "heda.Privacy(epsilon, rows=…)"
+            )
+        if wanted["c"] is None:
+            raise InputError("jobs on the network have a penalty so far; give it")
+        classes = _heda.Schema.read(providers.schema).classes
+        trained = providers._train(
+            wanted | self._weights(np.array(classes, dtype=object)),
+            0 if self.privacy is None or self.privacy.rows is None else self.privacy.rows,
+            self._seed(),
+            out,
+            resume,
+            unconfirmed,
+            patience,
+            self.verbose,
+        )
+        return self._learned(trained, out)
+
+    def _learned(self, trained: _heda.Trained, out: str | PathLike[str]) -> Self:
+        """Take over what a job on the network left."""
         self._take(trained)
         if self.model_.is_number != self._is_number:
             raise InputError(
@@ -218,40 +252,6 @@ class _Linear(_params.Parameters):
             "epsilon": None if private is None else float(private.epsilon),
             "delta": None if private is None else private.delta,
         }
-
-    def _job_keys(self) -> dict[str, object]:
-        """Return the parameters as a job file has them."""
-        wanted = self._wanted()
-        if self.privacy is not None and self.privacy.rows is None:
-            raise InputError(
-                "a private job on the network needs to know about how many rows there are in all: pass "
-                "heda.Privacy(epsilon, rows=…)"
-            )
-        if wanted["c"] is None:
-            raise InputError("jobs on the network have a penalty so far; give it")
-        keys: dict[str, object] = {
-            "engine": wanted["engine"],
-            "loss": wanted["loss"],
-            "c": None if wanted["c"] == 1.0 or self.privacy is not None else wanted["c"],
-            "penalty": "auto" if wanted["choose"] else None,
-            "class_weight": self._named_weights(),
-            "iterations": wanted["max_iter"],
-            "tolerance": wanted["tol"],
-            "held_out": wanted["holdout"],
-            "iota": wanted["encrypt"],
-            "epsilon": wanted["publish_epsilon"],
-            "seed": self._seed(),
-        }
-        if self.privacy is not None:
-            promise = {"epsilon": self.privacy.epsilon, "rows": self.privacy.rows}
-            keys["privacy"] = promise | (
-                {"delta": self.privacy.delta} if self.privacy.delta else {}
-            )
-        return {key: value for key, value in keys.items() if value is not None}
-
-    def _named_weights(self) -> object:
-        """Return how much rows of each class count, as a job file has it."""
-        return None
 
     def _seed(self) -> int | None:
         """Return the seed of a run that can be repeated, and say what that means."""
@@ -344,6 +344,9 @@ class _LinearClassifier(_Linear):
     def _weights(self, classes: NDArray[Any] | None) -> dict[str, object]:
         given = self._given_weights()
         known = [] if classes is None else classes.tolist()
+        if known and all(isinstance(name, str) for name in known):
+            # Classes of a schema are words, whatever they are in a table.
+            given = {str(name): weight for name, weight in given.items()}
         unknown = [name for name in given if name not in known]
         if unknown:
             raise InputError(f"class_weight names {unknown}, and y has the classes {known}")
@@ -351,13 +354,6 @@ class _LinearClassifier(_Linear):
             "balanced": isinstance(self.class_weight, str),
             "weights": [given.get(name, 1.0) for name in known] if given else None,
         }
-
-    def _named_weights(self) -> object:
-        if isinstance(self.class_weight, str):
-            return self.class_weight
-        return {
-            json.dumps(str(name)): weight for name, weight in self._given_weights().items()
-        } or None
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of every row.

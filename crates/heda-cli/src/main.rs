@@ -1,12 +1,13 @@
 //! The command line of Heda. Results go to stdout, everything else to stderr.
 
 mod commands;
+mod exit;
 mod options;
 mod output;
 mod progress;
 mod waiting;
 
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 
@@ -18,13 +19,13 @@ fn main() -> ExitCode {
     };
     // A panic has said where it was; its exit code is that of any other defect.
     let done = std::panic::catch_unwind(AssertUnwindSafe(|| commands::run(arguments)));
-    let done = done.unwrap_or_else(|_| Err(Failure::new(Kind::Bug, "stopped by a defect")));
+    let done = done.unwrap_or_else(|_| Err(Error::bug("stopped by a defect")));
     heda::system::finish_log();
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            output::fail(&failure);
-            ExitCode::from(failure.exit_code())
+        Err(error) => {
+            output::fail(&exit::words(&error));
+            ExitCode::from(exit::code(&error))
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::{ColorChoice, ValueEnum};
 use heda::Engine;
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use std::ffi::OsString;
 use std::fmt::{Arguments, Display};
 use std::io::{IsTerminal, Write};
@@ -100,16 +100,16 @@ pub(crate) fn fail(failure: &dyn Display) {
 }
 
 /// Prints one JSON object on stdout.
-pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
-    let text = serde_json::to_string_pretty(value).map_err(|e| Failure::new(Kind::Bug, e))?;
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<(), Error> {
+    let text = serde_json::to_string_pretty(value).map_err(Error::bug)?;
     print_text(&text)
 }
 
 /// Prints a result on stdout; a reader that went away is no failure of ours.
-pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
+pub(crate) fn print_text(text: &str) -> Result<(), Error> {
     match writeln!(std::io::stdout().lock(), "{text}") {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::input(format!("cannot write to stdout: {e}")))
+            Err(Error::input(format!("cannot write to stdout: {e}")))
         }
         _ => Ok(()),
     }

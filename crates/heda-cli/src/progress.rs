@@ -2,8 +2,9 @@
 
 use crate::output::{note, verbosity};
 pub(crate) use heda::Phases;
-use heda::{Checkpoint, NotKept, Observer};
+use heda::Progress;
 use std::io::{IsTerminal, Write};
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 /// Cells of the bar.
@@ -31,14 +32,14 @@ fn show(line: &str) {
 }
 
 /// Shows phases and iterations.
-pub(crate) struct Progress {
+pub(crate) struct ProgressLine {
     phases: Phases,
     in_place: bool,
     /// When the first iteration was seen, and which one it was.
     began: Option<(Instant, u32)>,
 }
 
-impl Progress {
+impl ProgressLine {
     pub(crate) fn new(phases: Phases) -> Self {
         Self {
             phases,
@@ -76,21 +77,31 @@ pub(crate) fn plain(done: u32, at_most: u32, norm: Option<f64>) -> String {
     format!("iteration {done} of at most {at_most}{norm}")
 }
 
-impl Observer for Progress {
-    fn phase(&mut self, name: &'static str) {
-        let Some(what) = self.phases.words(name) else {
-            return;
-        };
+impl ProgressLine {
+    /// Shows phases, choices and iterations; the rest is for lines that stay.
+    pub(crate) fn show(&mut self, progress: Progress) -> ControlFlow<()> {
+        match progress {
+            Progress::Phase(name) => {
+                if let Some(what) = self.phases.words(name) {
+                    self.tell(what);
+                }
+            }
+            Progress::Split(reason) if self.in_place => show(&format!("{reason}\n")),
+            Progress::Split(reason) => note!("{reason}"),
+            Progress::Iteration {
+                done,
+                at_most,
+                norm,
+            } => self.iteration(done, at_most, norm),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn tell(&self, what: &str) {
         match self.in_place {
             true => show(what),
             false => note!("{what}"),
-        }
-    }
-
-    fn split_chosen(&mut self, reason: &str) {
-        match self.in_place {
-            true => show(&format!("{reason}\n")),
-            false => note!("{reason}"),
         }
     }
 
@@ -102,13 +113,9 @@ impl Observer for Progress {
             note!("{}", plain(done, at_most, norm));
         }
     }
-
-    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, NotKept> {
-        Ok(true)
-    }
 }
 
-impl Drop for Progress {
+impl Drop for ProgressLine {
     fn drop(&mut self) {
         if self.in_place {
             show("");

@@ -1,7 +1,5 @@
 //! Provider daemon and data-user client, in rooms:
 //!
-//! Internal to `heda`, without a promise of stability: programs use the crate `heda`.
-//!
 //! - [`identity`]: who is who, and whom we trust, proved in the TLS handshake.
 //! - [`wire`]: a session with a peer as frames on a stream.
 //! - [`daemon`]: ports, connections, sessions, metrics; the provider as a process.
@@ -9,6 +7,8 @@
 //! - [`client`]: the data user's side: connections to providers, jobs, files to resume from.
 //! - [`config`]: what people write.
 //! - [`system`]: clock, files, signals and logs of the machine.
+//!
+//! Internal to `heda`, without a promise of stability: programs use the crate `heda`.
 
 pub mod client;
 pub mod config;

@@ -11,8 +11,9 @@ mod promise;
 use common::*;
 use heda_dp::gdp::Cost;
 use heda_job::guard::AgreedPlan;
+use heda_job::job::Progress;
 use heda_job::proposal::Privacy;
-use heda_node::client::training::{NetworkJob, NetworkJobError, Notice};
+use heda_node::client::training::{NetworkJob, NetworkJobError};
 use heda_node::config::OnLoss;
 use heda_node::guard::ledger::{JobKey, JobTerms, Ledger, PrivateCap};
 use hospitals::*;
@@ -161,7 +162,7 @@ fn what_a_job_has_set_aside_nobody_else_spends() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let tried = Arc::clone(&seen);
     running.listener = Arc::new(move |notice| {
-        if !matches!(notice, Notice::Iteration { done: 3, .. }) {
+        if !matches!(notice, Progress::Iteration { done: 3, .. }) {
             return;
         }
         let clock = Arc::new(heda_node::system::clock::SystemClock);
@@ -247,8 +248,8 @@ fn broken_lines_cost_answers_and_never_budget() {
     let losses = Arc::new(Mutex::new((0, 0)));
     let counted = Arc::clone(&losses);
     running.listener = Arc::new(move |notice| match notice {
-        Notice::Lost { .. } | Notice::Retry { .. } => counted.lock().unwrap().0 += 1,
-        Notice::LostAnswer => counted.lock().unwrap().1 += 1,
+        Progress::Lost { .. } | Progress::Retry { .. } => counted.lock().unwrap().0 += 1,
+        Progress::LostAnswer(_) => counted.lock().unwrap().1 += 1,
         _ => {}
     });
     let outcome = world.run(running, "one", false);
@@ -290,7 +291,7 @@ fn a_job_that_goes_away_leaves_the_budget_to_others() {
     let mut running = job(&world, &daemons, private_spec(1, whole));
     let (switch, stop) = heda_node::system::stop::StopSwitch::new();
     running.listener = Arc::new(move |notice| {
-        if matches!(notice, Notice::CountsOn { .. }) {
+        if matches!(notice, Progress::CountsOn { .. }) {
             switch.stop();
         }
     });
@@ -322,8 +323,8 @@ fn who_goes_on_without_a_provider_has_enough_noise_without_it() {
         running.on_loss = OnLoss::Continue;
         let cutter = Arc::clone(&line);
         running.listener = Arc::new(move |notice| match notice {
-            Notice::Phase(name) if Some(name) == phase => cutter.cut(),
-            Notice::Iteration { done: 3, .. } if phase.is_none() => cutter.cut(),
+            Progress::Phase(name) if Some(name) == phase => cutter.cut(),
+            Progress::Iteration { done: 3, .. } if phase.is_none() => cutter.cut(),
             _ => {}
         });
         world.run(running, out, false)

@@ -6,7 +6,8 @@ mod common;
 mod hospitals;
 
 use common::*;
-use heda_node::client::training::{NetworkJobError, Notice};
+use heda_job::job::Progress;
+use heda_node::client::training::NetworkJobError;
 use heda_node::config::OnLoss;
 use hospitals::*;
 use std::sync::{Arc, Mutex};
@@ -72,7 +73,7 @@ fn a_provider_that_restarts_in_the_middle_changes_nothing() {
     let (send, receive) = std::sync::mpsc::channel();
     let send = Mutex::new(send);
     job.listener = Arc::new(move |notice| {
-        if matches!(notice, Notice::Iteration { done: 3, .. }) {
+        if matches!(notice, Progress::Iteration { done: 3, .. }) {
             let _ = send.lock().unwrap().send(());
         }
     });
@@ -105,7 +106,7 @@ fn nobody_goes_on_without_a_provider_whose_gradients_have_left() {
     let mut job = world.job(1, remotes.clone(), Duration::from_secs(2));
     let cutter = Arc::clone(&line);
     job.listener = Arc::new(move |notice| {
-        if matches!(notice, Notice::Iteration { done: 3, .. }) {
+        if matches!(notice, Progress::Iteration { done: 3, .. }) {
             cutter.cut();
         }
     });
@@ -146,7 +147,7 @@ fn a_line_cut_in_the_middle_of_messages_changes_nothing() {
     let losses = Arc::new(Mutex::new(0));
     let counted = Arc::clone(&losses);
     job.listener = Arc::new(move |notice| {
-        if matches!(notice, Notice::Lost { .. } | Notice::Retry { .. }) {
+        if matches!(notice, Progress::Lost { .. } | Progress::Retry { .. }) {
             *counted.lock().unwrap() += 1;
         }
     });
@@ -168,8 +169,8 @@ fn the_others_go_on_when_that_is_wished_and_nothing_has_left() {
     let left_behind = Arc::new(Mutex::new(Vec::new()));
     let (noted, cutter) = (Arc::clone(&left_behind), Arc::clone(&line));
     job.listener = Arc::new(move |notice| match notice {
-        Notice::Phase("agree") => cutter.cut(),
-        Notice::LeftBehind(name) => noted.lock().unwrap().push(name),
+        Progress::Phase("agree") => cutter.cut(),
+        Progress::LeftBehind(name) => noted.lock().unwrap().push(name),
         _ => {}
     });
     let outcome = world.run(job, "one", false).unwrap();

@@ -33,6 +33,7 @@ fn offered(m: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(fault::danger_panic, m)?,
         wrap_pyfunction!(job::describe_job, m)?,
         wrap_pyfunction!(job::train, m)?,
+        wrap_pyfunction!(job::train_with, m)?,
         wrap_pyfunction!(logs::next_line, m)?,
         wrap_pyfunction!(planning::plan_job, m)?,
         wrap_pyfunction!(planning::plan_schema, m)?,

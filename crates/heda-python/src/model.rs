@@ -3,7 +3,7 @@
 use crate::fault::guarded;
 use crate::schema::Schema;
 use crate::table::{Columns, bytes};
-use heda::{Failure, TableReader, model};
+use heda::{Error, TableReader, model};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ impl Model {
     fn parse(py: Python<'_>, text: &str) -> PyResult<Self> {
         guarded(py, || {
             let model = model::Model::from_json(text, "model");
-            model.map(Self::of).map_err(Failure::input)
+            model.map(Self::of).map_err(Error::input)
         })
     }
 
@@ -99,7 +99,7 @@ impl Model {
         let all = guarded(py, || {
             py.detach(|| {
                 let read = TableReader::new(model.schema()).read_rows_columns(&columns, "rows");
-                let (rows, _) = read.map_err(Failure::input)?;
+                let (rows, _) = read.map_err(Error::input)?;
                 Ok(model.predict_rows(&rows))
             })
         })?;

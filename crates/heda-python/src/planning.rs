@@ -3,9 +3,9 @@
 use crate::schema::Schema;
 use crate::simulate::exact;
 use crate::work;
-use heda::RemoteJob;
-use heda::failure::{Failure, Kind};
-use heda::plan::PlanSubject;
+use heda::Error;
+use heda::JobFile;
+use heda::forecast::Subject;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
@@ -22,9 +22,9 @@ pub(crate) fn plan_schema(
 ) -> PyResult<(String, String)> {
     let schema = schema.checked().clone();
     told(py, move || match private {
-        None => PlanSubject::of_schema(schema, rows, providers, encrypt, (iterations, 1)),
+        None => Subject::of_schema(schema, rows, providers, encrypt, (iterations, 1)),
         Some((epsilon, delta)) => {
-            PlanSubject::of_promise(schema, rows, providers, (exact(epsilon)?, delta))
+            Subject::of_promise(schema, rows, providers, (exact(epsilon)?, delta))
         }
     })
 }
@@ -40,18 +40,18 @@ pub(crate) fn plan_job(
     providers: usize,
 ) -> PyResult<(String, String)> {
     told(py, move || {
-        let job = RemoteJob::as_invited(&path, answers.as_deref())?;
-        PlanSubject::of_job(&job, rows, providers)
+        let job = JobFile::as_invited(&path, answers.as_deref())?;
+        Subject::of_job(&job, rows, providers)
     })
 }
 
 fn told(
     py: Python<'_>,
-    subject: impl FnOnce() -> Result<PlanSubject, Failure> + Send + 'static,
+    subject: impl FnOnce() -> Result<Subject, Error> + Send + 'static,
 ) -> PyResult<(String, String)> {
     work::run(py, None, move |_| {
-        let plan = subject()?.plan()?;
-        let json = serde_json::to_string(&plan).map_err(|e| Failure::new(Kind::Bug, e))?;
+        let plan = subject()?.forecast()?;
+        let json = serde_json::to_string(&plan).map_err(Error::bug)?;
         Ok((json, plan.in_words()))
     })
 }

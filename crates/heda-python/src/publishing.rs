@@ -4,8 +4,7 @@ use crate::fault::guarded;
 use crate::schema::Schema;
 use crate::simulate::named;
 use crate::table::{Rows, bytes};
-use heda::Failure;
-use heda::failure::Kind;
+use heda::Error;
 use heda::publishing::{self, PublishReport, PublishRequest, PublishedValues};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -23,11 +22,11 @@ pub(crate) struct PublishingOptions {
 }
 
 impl PublishingOptions {
-    fn request(&self) -> Result<PublishRequest<'_>, Failure> {
+    fn request(&self) -> Result<PublishRequest<'_>, Error> {
         Ok(PublishRequest {
             features: &self.features,
             mechanism: named("mechanism", &self.mechanism)?,
-            epsilon: self.epsilon.parse().map_err(Failure::input)?,
+            epsilon: self.epsilon.parse().map_err(Error::input)?,
             weights: &self.weights,
             cluster_size: self.cluster_size,
             bits: self.bits,
@@ -38,8 +37,8 @@ impl PublishingOptions {
 /// A column: its name and float64, or its name, int32 and what they stand for.
 type PublishedColumn<'py> = (String, Bound<'py, PyByteArray>, Option<Vec<String>>);
 
-fn json(report: &PublishReport) -> Result<String, Failure> {
-    serde_json::to_string(report).map_err(|e| Failure::new(Kind::Bug, e))
+fn json(report: &PublishReport) -> Result<String, Error> {
+    serde_json::to_string(report).map_err(Error::bug)
 }
 
 /// What publishing would give away and buy, as JSON and in words.

@@ -2,9 +2,9 @@
 
 use crate::fault::{guarded, raised};
 use crate::table::Rows;
-use heda::failure::{Failure, Kind};
-use heda::scoring::ScoreReport;
+use heda::forecast::ScoreReport;
 use heda::system::StopSwitch;
+use heda::{Error, ErrorKind};
 use heda::{Score, confirmed_schema, identity, provider};
 use pyo3::prelude::*;
 use std::net::SocketAddr;
@@ -23,7 +23,7 @@ const POLL: Duration = Duration::from_millis(50);
 pub(crate) struct Daemon {
     address: SocketAddr,
     switch: StopSwitch,
-    thread: Mutex<Option<JoinHandle<Result<(), Failure>>>>,
+    thread: Mutex<Option<JoinHandle<Result<(), Error>>>>,
 }
 
 #[pymethods]
@@ -56,7 +56,7 @@ impl Daemon {
             served.unwrap_or_else(|panic| Err(crate::fault::defect(panic.as_ref())))
         };
         let thread = thread.spawn(body);
-        let thread = thread.map_err(|e| raised(py, &Failure::new(Kind::Bug, e)))?;
+        let thread = thread.map_err(|e| raised(py, &Error::bug(e)))?;
         loop {
             let heard;
             (heard, listening) = py.detach(|| wait(listening));
@@ -77,7 +77,7 @@ impl Daemon {
                         ended.unwrap_or_else(|panic| Err(crate::fault::defect(panic.as_ref())));
                     let why = ended
                         .err()
-                        .unwrap_or_else(|| Failure::input("it ended at once"));
+                        .unwrap_or_else(|| Error::input("it ended at once"));
                     return Err(raised(py, &why));
                 }
             }
@@ -104,7 +104,7 @@ impl Daemon {
         while self.is_running() {
             if began.elapsed().as_secs_f64() > seconds {
                 let words = "the provider has not ended yet: a job is under way; call stop again";
-                return Err(raised(py, &Failure::new(Kind::Resumable, words)));
+                return Err(raised(py, &Error::new(ErrorKind::Resumable, words)));
             }
             py.detach(|| std::thread::sleep(POLL));
             py.check_signals()?;
@@ -119,7 +119,7 @@ impl Daemon {
 }
 
 impl Daemon {
-    fn thread(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<Result<(), Failure>>>> {
+    fn thread(&self) -> std::sync::MutexGuard<'_, Option<JoinHandle<Result<(), Error>>>> {
         // The handle is good, whatever happened to who held it.
         self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,8 +136,8 @@ fn wait<T>(receiver: Receiver<T>) -> (Result<T, RecvTimeoutError>, Receiver<T>) 
     (receiver.recv_timeout(POLL), receiver)
 }
 
-fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
-    serde_json::to_string(value).map_err(|e| Failure::new(Kind::Bug, e))
+fn json(value: &impl serde::Serialize) -> Result<String, Error> {
+    serde_json::to_string(value).map_err(Error::bug)
 }
 
 /// What is right and wrong with a configuration, as JSON.
@@ -201,7 +201,7 @@ pub(crate) fn score(
 ) -> PyResult<String> {
     let data = &rows.data;
     let score = || {
-        let method: Score = method.parse().map_err(Failure::input)?;
+        let method: Score = method.parse().map_err(Error::input)?;
         json(&ScoreReport::new(name, data, method, seed)?)
     };
     guarded(py, || py.detach(score))

@@ -2,7 +2,7 @@
 
 use crate::fault::guarded;
 use crate::table::Columns;
-use heda::Failure;
+use heda::Error;
 use heda::data::CsvFormat;
 use heda::schema::{self, ColumnKind, Proposal};
 use pyo3::prelude::*;
@@ -46,7 +46,7 @@ impl Schema {
     #[staticmethod]
     fn parse(py: Python<'_>, text: String) -> PyResult<Self> {
         guarded(py, || {
-            let schema = schema::Schema::parse(&text, "schema").map_err(Failure::input)?;
+            let schema = schema::Schema::parse(&text, "schema").map_err(Error::input)?;
             Ok(Self {
                 schema: Arc::new(schema),
                 text,

@@ -4,7 +4,7 @@ use crate::job::Trained;
 use crate::schema::Schema;
 use crate::table::Rows;
 use crate::work;
-use heda::{ClassWeight, Dataset, Engine, Epsilon, Failure, Job, JobBuilder, LossKind};
+use heda::{ClassWeight, Engine, Epsilon, Error, Job, JobBuilder, LossKind};
 use heda::{PenaltyPath, Phases, Share, Simulation, Spending};
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -50,10 +50,11 @@ pub(crate) fn simulate(
 ) -> PyResult<Trained> {
     let data = Arc::clone(&rows.data);
     let builder = Job::builder(schema.checked().name(), Arc::clone(schema.checked()));
-    let job = wanted
-        .job(builder, &data)
-        .and_then(|job| job.build().map_err(Failure::input));
-    let job = job.map_err(|failure| crate::fault::raised(py, &failure))?;
+    let held_out = || wanted.held_out().map(|share| share.of(data.rows() as u64));
+    let job = held_out()
+        .and_then(|held_out| wanted.job(builder, data.rows() - held_out as usize))
+        .and_then(JobBuilder::build);
+    let job = job.map_err(|error| crate::fault::raised(py, &error))?;
     let held_out = job.held_out();
     let phases = Phases::of(&job);
     let mut simulation = Simulation::new(job)
@@ -64,19 +65,22 @@ pub(crate) fn simulate(
         simulation = simulation.danger_seeded(seed);
     }
     work::run(py, watch, move |teller| {
-        simulation.run(&data, &mut teller.observer(phases))
+        simulation.run(&data, &mut teller.watcher(phases))
     })
     .map(Trained::of)
 }
 
 impl Wanted {
-    fn job(&self, builder: JobBuilder, data: &Dataset) -> Result<JobBuilder, Failure> {
+    fn held_out(&self) -> Result<Share, Error> {
+        Share::new(self.holdout).map_err(|e| Error::input(format!("holdout: {e}")))
+    }
+
+    /// The job on so many training rows, of which only a private one has to know.
+    pub(crate) fn job(&self, builder: JobBuilder, training: usize) -> Result<JobBuilder, Error> {
         let loss: LossKind = named("loss", &self.loss)?;
         let engine: Engine = named("engine", &self.engine)?;
-        let held_out =
-            Share::new(self.holdout).map_err(|e| Failure::input(format!("holdout: {e}")))?;
-        let training = data.rows() - held_out.of(data.rows() as u64) as usize;
-        let builder = builder.engine(engine).loss(loss).hold_out(self.holdout);
+        let held_out = self.held_out()?.get();
+        let builder = builder.engine(engine).loss(loss).hold_out(held_out);
         let builder = builder.class_weight(self.class_weight());
         let mut builder = self.settings(builder);
         if let Some(iota) = self.encrypt {
@@ -86,9 +90,7 @@ impl Wanted {
             builder = builder.spend(Some(Spending::Total(exact(epsilon)?)));
         }
         match self.epsilon {
-            Some(epsilon) => builder
-                .private_within(exact(epsilon)?, self.delta, training)
-                .map_err(Failure::input),
+            Some(epsilon) => builder.private_within(exact(epsilon)?, self.delta, training),
             None => Ok(builder),
         }
     }
@@ -114,12 +116,12 @@ impl Wanted {
 }
 
 /// What a job file calls so.
-pub(crate) fn named<'n, T: Deserialize<'n>>(what: &str, name: &'n str) -> Result<T, Failure> {
+pub(crate) fn named<'n, T: Deserialize<'n>>(what: &str, name: &'n str) -> Result<T, Error> {
     let known: StrDeserializer<'n, serde::de::value::Error> = name.into_deserializer();
-    T::deserialize(known).map_err(|e| Failure::input(format!("{what}={name:?}: {e}")))
+    T::deserialize(known).map_err(|e| Error::input(format!("{what}={name:?}: {e}")))
 }
 
 /// ε as it is written, without the noise of binary fractions.
-pub(crate) fn exact(epsilon: f64) -> Result<Epsilon, Failure> {
-    epsilon.to_string().parse().map_err(Failure::input)
+pub(crate) fn exact(epsilon: f64) -> Result<Epsilon, Error> {
+    epsilon.to_string().parse().map_err(Error::input)
 }

@@ -2,7 +2,7 @@
 
 use crate::fault::{guarded, input};
 use crate::schema::Schema;
-use heda::{Dataset, Failure, TableReader, data};
+use heda::{Dataset, Error, TableReader, data};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::PyByteArray;
@@ -57,7 +57,7 @@ impl Columns {
         let columns = std::mem::take(&mut self.columns);
         let read = || {
             let read = TableReader::new(schema.checked()).read_columns(&columns, name);
-            read.map_err(Failure::input)
+            read.map_err(Error::input)
         };
         let (data, report) = guarded(py, || py.detach(read))?;
         Ok(Rows {

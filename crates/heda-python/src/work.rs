@@ -3,7 +3,7 @@
 
 use crate::fault::{defect, raised};
 use heda::system::{StopSignal, StopSwitch};
-use heda::{Event, Failure, Listener, Notice, Phases, Watch};
+use heda::{Error, Listener, Phases, Progress};
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,7 +32,7 @@ pub(crate) struct News {
 
 enum Told<T> {
     News(News),
-    Done(Result<T, Failure>),
+    Done(Result<T, Error>),
 }
 
 /// What work holds to talk to whoever waits for it.
@@ -48,62 +48,55 @@ impl Teller {
     }
 
     /// Passes on what happens in a job of this process, but no phase in which nothing does.
-    pub(crate) fn observer(
-        &self,
-        phases: Phases,
-    ) -> Watch<impl FnMut(Event<'_>) -> ControlFlow<()> + '_> {
-        Watch::new(move |event| {
-            match event {
-                Event::Phase(name) if phases.words(name).is_none() => {}
-                Event::Phase(name) => (self.tell)(said("phase", name)),
-                Event::Split(reason) => (self.tell)(said("split", reason)),
-                Event::Iteration {
-                    done,
-                    at_most,
-                    norm,
-                } => (self.tell)(iteration(done, at_most, norm)),
-                _ => {}
-            }
+    pub(crate) fn watcher(&self, phases: Phases) -> impl FnMut(Progress) -> ControlFlow<()> + '_ {
+        move |progress| {
+            tell(&*self.tell, phases, progress);
             match self.stop.is_set() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
-        })
+        }
     }
 
     /// Passes on what happens in a job on the network, likewise.
     pub(crate) fn listener(&self, phases: Phases) -> Listener {
-        let tell = Arc::clone(&self.tell);
-        Arc::new(move |notice| match notice {
-            Notice::Phase(name) if phases.words(name).is_none() => {}
-            notice => tell(news(notice)),
-        })
+        let to = Arc::clone(&self.tell);
+        Arc::new(move |progress| tell(&*to, phases, progress))
     }
 }
 
-fn news(notice: Notice) -> News {
-    match notice {
-        Notice::Reached(provider) => said("reached", &provider),
-        Notice::Connected => said("connected", ""),
-        Notice::Retry {
+fn tell(to: &dyn Fn(News), phases: Phases, progress: Progress) {
+    match progress {
+        Progress::Phase(name) if phases.words(name).is_none() => {}
+        progress => to(news(progress)),
+    }
+}
+
+fn news(progress: Progress) -> News {
+    match progress {
+        Progress::Reached(provider) => said("reached", &provider),
+        Progress::Connected => said("connected", ""),
+        Progress::Retry {
             provider, cause, ..
         } => said("retry", &format!("{provider}: {cause}")),
-        Notice::Seeded(provider) => said("seeded", &provider),
-        Notice::Phase(name) => said("phase", name),
-        Notice::CountsOn { agreed, asked } => said(
+        Progress::Seeded(provider) => said("seeded", &provider),
+        Progress::Phase(name) => said("phase", name),
+        Progress::CountsOn { agreed, asked } => said(
             "counts on",
             &format!("{agreed} other providers of {asked} asked for"),
         ),
-        Notice::LostAnswer => said("lost answer", "the job goes on without it"),
-        Notice::Split(reason) => said("split", &reason),
-        Notice::Iteration {
+        Progress::LostAnswer(_) => said("lost answer", "the job goes on without it"),
+        Progress::Split(reason) => said("split", &reason),
+        Progress::Iteration {
             done,
             at_most,
             norm,
         } => iteration(done, at_most, norm),
-        Notice::Lost { provider, cause } => said("lost", &format!("{provider}: {cause}")),
-        Notice::Ledger(words) => said("ledger", &words),
-        Notice::LeftBehind(provider) => said("left behind", &provider),
+        Progress::Lost { provider, cause } => said("lost", &format!("{provider}: {cause}")),
+        Progress::Ledger(words) => said("ledger", &words),
+        Progress::LeftBehind(provider) => said("left behind", &provider),
+        // What this package does not know yet is told by its own words.
+        other => said("progress", &format!("{other:?}")),
     }
 }
 
@@ -132,7 +125,7 @@ fn iteration(done: u32, at_most: u32, norm: Option<f64>) -> News {
 pub(crate) fn run<T: Send + 'static>(
     py: Python<'_>,
     watch: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&Teller) -> Result<T, Failure> + Send + 'static,
+    work: impl FnOnce(&Teller) -> Result<T, Error> + Send + 'static,
 ) -> PyResult<T> {
     let (sender, mut receiver) = channel();
     let (switch, stop) = StopSwitch::new();
@@ -174,7 +167,7 @@ fn start<T: Send + 'static>(
     py: Python<'_>,
     sender: Sender<Told<T>>,
     stop: StopSignal,
-    work: impl FnOnce(&Teller) -> Result<T, Failure> + Send + 'static,
+    work: impl FnOnce(&Teller) -> Result<T, Error> + Send + 'static,
 ) -> PyResult<JoinHandle<()>> {
     let thread = std::thread::Builder::new().name("heda".to_owned());
     let body = move || {
@@ -189,7 +182,7 @@ fn start<T: Send + 'static>(
         drop(sender.send(Told::Done(done)));
     };
     let started = thread.spawn(body);
-    started.map_err(|e| raised(py, &Failure::new(heda::failure::Kind::Bug, e)))
+    started.map_err(|e| raised(py, &Error::new(heda::ErrorKind::Bug, e)))
 }
 
 /// The receiver goes along: it may be with one thread only.

@@ -5,24 +5,17 @@
 //! public data set, cut in two. The six best features are encrypted. The others are published with
 //! noise, for which each bank has a budget.
 
-use heda::{
-    Bundle, Checkpoint, Coding, DataUser, Dataset, Epsilon, Job, NotKept, Observer, Provider,
-};
+use heda::{Bundle, Coding, DataUser, Dataset, Epsilon, Job, Progress, Provider};
 use std::error::Error;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Shows how it goes.
-struct Shown;
-
-impl Observer for Shown {
-    fn phase(&mut self, name: &'static str) {
+/// Shows how it goes, and lets it go on.
+fn show(progress: Progress) -> ControlFlow<()> {
+    if let Progress::Phase(name) = progress {
         eprintln!("{name}");
     }
-
-    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, NotKept> {
-        // Providers in the same process are not lost, so there is nothing to keep.
-        Ok(true)
-    }
+    ControlFlow::Continue(())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -38,11 +31,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         .publish_rest("18".parse()?)
         .iterations(30)
         .build()?;
-    let trained = DataUser::new().train(&job, &banks, &mut Shown)?;
+    let trained = DataUser::new().train(&job, &banks, &mut show)?;
     println!("{}", trained.text());
 
     // The budget holds for all jobs together: a second release of the same size is refused.
-    match DataUser::new().train(&job, &banks, &mut Shown) {
+    match DataUser::new().train(&job, &banks, &mut show) {
         Err(refused) => println!("\nA second job: {refused}"),
         Ok(_) => return Err("a bank spent more than its budget".into()),
     }

@@ -6,7 +6,7 @@ pub use heda_learn::table::{
     Columns, CsvFormat, ReadReport, SeparatorMark, TableReader, TextEncoding, Values,
 };
 
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::schema::Schema;
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub fn read(
     path: &Path,
     schema: &Schema,
     format: CsvFormat,
-) -> Result<(Dataset, ReadReport), Failure> {
+) -> Result<(Dataset, ReadReport), Error> {
     let reader = TableReader::new(schema).with_format(format);
-    reader.read_file(path).map_err(Failure::input)
+    reader.read_file(path).map_err(Error::input)
 }

@@ -1,17 +1,14 @@
-//! Who trains: a [`DataUser`], with providers in this process or on the network.
+//! Who trains with providers in this process: a [`DataUser`].
 
-use crate::failure::{Failure, Kind};
+use crate::error::Error;
 use crate::job::Job;
 use crate::provider::Provider;
-use crate::remote::{RemoteJob, ResultFolder};
 use crate::simulation::job_failure;
 use crate::summary::{About, Controls, CpuSeconds};
 use crate::trained::Trained;
+use crate::watch::{Watch, Watcher};
 use heda_crypto::random::Randomness;
-use heda_job::job::Observer;
 use heda_job::local;
-use heda_node::client::training::Listener;
-use heda_node::system::stop::StopSignal;
 use std::time::Instant;
 
 /// Asks for gradients, learns the model, and sees no row.
@@ -50,17 +47,23 @@ impl DataUser {
         &self,
         job: &Job,
         providers: &[Provider],
-        observer: &mut dyn Observer,
-    ) -> Result<Trained, Failure> {
+        hear: Watcher<'_>,
+    ) -> Result<Trained, Error> {
         let randomness = &self.randomness;
-        let bug = |e| Failure::new(Kind::Bug, e);
-        let name = local::fresh_job_id(randomness).map_err(bug)?;
+        let name = local::fresh_job_id(randomness).map_err(Error::bug)?;
         let spec = job.spec(name, &randomness.party("estimate"));
         let guards = providers.iter().map(|p| p.for_job(randomness));
-        let guards = guards.collect::<Result<Vec<_>, _>>().map_err(bug)?;
+        let guards = guards.collect::<Result<Vec<_>, _>>().map_err(Error::bug)?;
         let began = Instant::now();
-        let run = local::run(&spec, &guards, randomness, observer, None, false);
-        let run = run.map_err(|e| job_failure(&e))?;
+        let run = local::run(
+            &spec,
+            &guards,
+            randomness,
+            &mut Watch::new(hear),
+            None,
+            false,
+        );
+        let run = run.map_err(job_failure)?;
         let about = About {
             privacy: job.privacy(),
             dataset: job.data_set().to_owned(),
@@ -74,31 +77,5 @@ impl DataUser {
             controls: Controls::default(),
         };
         Trained::new(about, job.loss(), &run.outcome, Vec::new())
-    }
-
-    /// Trains with providers on the network until the end or until SIGTERM or SIGINT, and leaves
-    /// model and report in a folder.
-    ///
-    /// # Errors
-    /// If a provider refuses or is lost, or the job cannot be done.
-    pub fn train_remotely(
-        job: &RemoteJob,
-        into: &ResultFolder<'_>,
-        listener: Listener,
-    ) -> Result<Trained, Failure> {
-        job.train(into, listener, None)
-    }
-
-    /// The same until the end or until `stop` is set: for programs that hear signals themselves.
-    ///
-    /// # Errors
-    /// As [`DataUser::train_remotely`].
-    pub fn train_remotely_until(
-        job: &RemoteJob,
-        into: &ResultFolder<'_>,
-        listener: Listener,
-        stop: &StopSignal,
-    ) -> Result<Trained, Failure> {
-        job.train(into, listener, Some(stop))
     }
 }

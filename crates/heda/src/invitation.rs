@@ -1,6 +1,6 @@
 //! A data user asks providers to take part, by one file for all of them.
 
-use crate::failure::{Failure, Kind};
+use crate::error::{Error, Remedy};
 use crate::files::write_new;
 use crate::identity::{self, PeerFingerprint};
 use crate::job::Job;
@@ -44,7 +44,7 @@ impl Invite<'_> {
     ///
     /// # Errors
     /// If the name cannot be used or a file cannot be written.
-    pub fn write(&self, folder: &Path) -> Result<InviteWritten, Failure> {
+    pub fn write(&self, folder: &Path) -> Result<InviteWritten, Error> {
         let written = |fingerprint| InviteWritten {
             fingerprint,
             invitation: folder.join("invitation.toml"),
@@ -54,21 +54,20 @@ impl Invite<'_> {
         let paths = ["invitation.toml", "job.toml"].map(|name| folder.join(name));
         if let Some(there) = paths.iter().find(|path| path.exists()) {
             let there = there.display();
-            return Err(Failure::input(format!(
-                "{there} is there already and is not overwritten; choose another folder by --out"
-            )));
+            let words = format!("{there} is there already and is not overwritten");
+            return Err(Error::input(words).with_remedy(Remedy::OtherFolder));
         }
         let identity = identity::load_or_create(self.name, &folder.join("identity"))?;
         let written = written(identity.fingerprint());
         let invitation = Invitation::new(
-            self.name.parse().map_err(Failure::input)?,
+            self.name.parse().map_err(Error::input)?,
             written.fingerprint,
             self.job.description().data_set().clone(),
             self.schema_text.to_owned(),
             self.terms()?,
         );
         self.copy_schema(&folder.join("schema.toml"))?;
-        std::fs::create_dir_all(&written.answers).map_err(Failure::input)?;
+        std::fs::create_dir_all(&written.answers).map_err(Error::input)?;
         write_new(&written.job, self.job_file(&invitation).as_bytes())?;
         write_new(&written.invitation, invitation.to_toml().as_bytes())?;
         Ok(written)
@@ -86,8 +85,8 @@ impl Invite<'_> {
         template::job(invitation, &minimised)
     }
 
-    fn terms(&self) -> Result<Terms, Failure> {
-        let bug = || Failure::new(Kind::Bug, "a job that was checked has no terms");
+    fn terms(&self) -> Result<Terms, Error> {
+        let bug = || Error::bug("a job that was checked has no terms");
         Ok(Terms {
             engine: self.job.engine(),
             iterations: NonZeroU32::new(self.job.gradients()).ok_or_else(bug)?,
@@ -98,14 +97,15 @@ impl Invite<'_> {
     }
 
     /// The schema beside the job, unless that is where it came from.
-    fn copy_schema(&self, to: &Path) -> Result<(), Failure> {
+    fn copy_schema(&self, to: &Path) -> Result<(), Error> {
         let same = std::fs::canonicalize(self.schema_path).ok() == std::fs::canonicalize(to).ok();
         match (to.exists(), same) {
             (true, true) => Ok(()),
-            (true, false) => Err(Failure::input(format!(
-                "{} is another schema and is not overwritten; choose another folder by --out",
-                to.display()
-            ))),
+            (true, false) => {
+                let there = to.display();
+                let words = format!("{there} is another schema and is not overwritten");
+                Err(Error::input(words).with_remedy(Remedy::OtherFolder))
+            }
             (false, _) => write_new(to, self.schema_text.as_bytes()),
         }
     }

@@ -1,11 +1,11 @@
 //! What is to be trained: a [`Job`], put together step by step and checked once.
 
-use crate::planning::AutoIota;
+use crate::error::Error;
+use crate::forecast::AutoIota;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
-use heda_dp::gdp::{Delta, DeltaError};
-pub use heda_job::description::JobFault;
-use heda_job::description::{self, Protected, Ranking, RawJob, Share};
+use heda_dp::gdp::Delta;
+use heda_job::description::{self, JobFault, Protected, Ranking, RawJob, Share};
 use heda_job::job::JobSpec;
 use heda_job::proposal::{ClassWeight, Engine, JobId, Privacy, Spending, models_of};
 use heda_learn::data::Dataset;
@@ -25,6 +25,7 @@ pub struct Job {
     schema: Arc<Schema>,
     /// Rows that the number of encrypted features is chosen with.
     sample: Option<Arc<Dataset>>,
+    bounds_from_rows: bool,
 }
 
 /// Puts a [`Job`] together. What is not said is chosen with care for the providers: every feature
@@ -34,6 +35,7 @@ pub struct JobBuilder {
     raw: RawJob,
     schema: Arc<Schema>,
     sample: Option<Arc<Dataset>>,
+    bounds_from_rows: bool,
 }
 
 impl Job {
@@ -44,6 +46,7 @@ impl Job {
             raw: RawJob::new(data_set, &schema),
             schema,
             sample: None,
+            bounds_from_rows: false,
         }
     }
 
@@ -133,6 +136,11 @@ impl Job {
         self.description.spending() == Some(&Spending::Automatic)
     }
 
+    /// Whether bounds or levels of the schema were read from rows: the model then promises nothing.
+    pub fn has_bounds_from_rows(&self) -> bool {
+        self.bounds_from_rows
+    }
+
     /// The job under a name. If the number of encrypted features is to be chosen, what that draws
     /// comes from `randomness`.
     pub fn spec(&self, id: JobId, randomness: &Randomness) -> JobSpec {
@@ -153,6 +161,7 @@ impl JobBuilder {
             raw,
             schema,
             sample,
+            bounds_from_rows: false,
         }
     }
 
@@ -279,13 +288,13 @@ impl JobBuilder {
         epsilon: Epsilon,
         delta: Option<f64>,
         rows: usize,
-    ) -> Result<Self, DeltaError> {
+    ) -> Result<Self, Error> {
         let rows = rows as u64;
         let delta = match delta {
-            Some(delta) => Delta::new(delta)?,
+            Some(delta) => Delta::new(delta).map_err(Error::input)?,
             None => Delta::default_for(rows),
         };
-        delta.check_rows(rows)?;
+        delta.check_rows(rows).map_err(Error::input)?;
         let promise = Privacy::new(epsilon, delta, rows).suited(&self.schema);
         Ok(self.private(promise))
     }
@@ -293,6 +302,13 @@ impl JobBuilder {
     /// How much the rows of each class count; all alike if this is not called.
     pub fn class_weight(mut self, weight: impl Into<Option<ClassWeight>>) -> Self {
         self.raw.class_weight = weight.into();
+        self
+    }
+
+    /// States whether bounds or levels of the schema were read from rows, as its marks say: model and
+    /// report then promise nothing.
+    pub fn bounds_from_rows(mut self, were_read: bool) -> Self {
+        self.bounds_from_rows = were_read;
         self
     }
 
@@ -306,7 +322,11 @@ impl JobBuilder {
     ///
     /// # Errors
     /// If no provider could do it, whatever its rows.
-    pub fn build(mut self) -> Result<Job, JobFault> {
+    pub fn build(self) -> Result<Job, Error> {
+        self.checked().map_err(Error::input)
+    }
+
+    fn checked(mut self) -> Result<Job, JobFault> {
         self.raw.training.resolution = self.resolution_in_use();
         if self.raw.protected == Protected::Best(self.schema.columns().len()) {
             self.raw.protected = Protected::All;
@@ -320,6 +340,7 @@ impl JobBuilder {
             description,
             schema: self.schema,
             sample: self.sample,
+            bounds_from_rows: self.bounds_from_rows,
         })
     }
 

@@ -21,16 +21,17 @@
 //! - [`Schema`]: what the columns mean, agreed on by everyone before.
 //! - [`Job`]: what is to be trained and what may be shown for it, made by a builder.
 //! - [`Provider`]: who holds rows, in this process or as a daemon on the network.
-//! - [`DataUser`]: who trains, with providers here or, by a [`RemoteJob`], on the network.
+//! - [`DataUser`]: who trains with providers in this process.
+//! - [`Client`]: who trains with providers on the network; a [`JobFile`] says job and client in one.
 //! - [`Simulation`]: all of them in one process, on rows that one person may read.
 //! - [`Model`]: what comes out, in a [`Trained`] with its [`summary::Summary`].
 //!
-//! Around them, by subject: [`schema`], [`data`], [`invitation`], [`provider`], [`model`], [`report`],
-//! [`identity`], [`reference`](mod@reference) and [`system`].
+//! Around them, by subject: [`schema`], [`data`], [`invitation`], [`provider`], [`forecast`], [`model`],
+//! [`report`], [`identity`], [`reference`](mod@reference) and [`system`].
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use heda::{Bundle, Coding, DataUser, Job, Provider, Quiet};
+//! use heda::{Bundle, Coding, DataUser, Job, Provider};
 //! use std::sync::Arc;
 //!
 //! // The rows of a public data set, as if they were of two hospitals.
@@ -44,7 +45,7 @@
 //!     .encrypt_best(4) // the others are left out: nothing is published
 //!     .iterations(20)
 //!     .build()?;
-//! let trained = DataUser::new().train(&job, &[north, south], &mut Quiet)?;
+//! let trained = DataUser::new().train(&job, &[north, south], &mut heda::quiet)?;
 //! assert!(trained.summary.accuracy > Some(0.9));
 //! println!("{}", trained.summary.who_learned()); // who learned what
 //! std::fs::write(std::env::temp_dir().join("model.json"), trained.model.to_json())?;
@@ -55,56 +56,55 @@
 //! Features of this crate, all on by default: `parquet` reads tables in Parquet besides CSV;
 //! `paper` has the protocol of the paper, which leaks and is here for comparison.
 
+mod client;
 pub mod clock;
 pub mod data;
 mod data_user;
-pub mod expectation;
-pub mod failure;
+mod error;
 pub mod files;
+pub mod forecast;
 pub mod identity;
 pub mod invitation;
 mod job;
+mod job_file;
 pub mod knowledge;
 pub mod layout;
 pub mod local_job;
 pub mod model;
 mod phases;
-pub mod plan;
-pub mod planning;
 pub mod provider;
 pub mod publishing;
 pub mod reference;
-mod remote;
 pub mod report;
 pub mod schema;
-pub mod scoring;
 pub mod simulation;
 pub mod summary;
 pub mod system;
 mod trained;
 mod watch;
 
+pub use client::{Client, OnLoss, ResultFolder};
 pub use data::{Bundle, Coding, Dataset, ReadReport, TableReader};
 pub use data_user::DataUser;
-pub use failure::Failure;
+pub use error::{Error, ErrorKind, Remedy};
 pub use heda_dp::epsilon::Epsilon;
 pub use heda_dp::gdp::Delta;
 pub use heda_job::description::{BadShare, Ranking, Share};
-pub use heda_job::job::{Checkpoint, NotKept, Observer, Quiet};
+pub use heda_job::job::Progress;
 pub use heda_job::proposal::{ClassWeight, Engine, Spending};
 pub use heda_learn::loss::LossKind;
 pub use heda_learn::optimise::{Iterations, Method as Optimiser, PenaltyPath, Settings};
 pub use heda_learn::partition::{Goal, Iota};
 pub use heda_learn::score::Method as Score;
-pub use heda_node::client::training::{Listener, Notice};
+pub use heda_node::client::training::Listener;
 pub use heda_node::config::PrivacyConfig;
-pub use job::{Job, JobBuilder, JobFault};
+pub use job::{Job, JobBuilder};
+pub use job_file::JobFile;
 pub use model::Model;
 pub use phases::Phases;
 pub use provider::{Provider, ProviderConfig};
-pub use remote::{RemoteJob, ResultFolder};
 pub use schema::{Schema, confirmed_schema};
 pub use simulation::Simulation;
 pub use system::{Randomness, note};
 pub use trained::Trained;
-pub use watch::{Event, Watch};
+pub use watch::{Watcher, quiet};

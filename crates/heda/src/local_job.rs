@@ -1,14 +1,14 @@
 //! A simulation with a bundled data set: what `demo` and the experiments run.
 
-use crate::failure::{Failure, Kind};
+use crate::error::Error;
 use crate::job::Job;
 use crate::simulation::{Ran, Simulation};
 use crate::trained::Trained;
+use crate::watch::Watcher;
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Delta;
 use heda_job::description::{Ranking, Share};
-use heda_job::job::Observer;
 use heda_job::proposal::{ClassWeight, Engine, Privacy, Spending};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
@@ -87,18 +87,18 @@ impl LocalJob {
     ///
     /// # Errors
     /// If the job cannot be run as asked, or fails.
-    pub fn run(&self, observer: &mut dyn Observer) -> Result<Trained, Failure> {
+    pub fn run(&self, hear: Watcher<'_>) -> Result<Trained, Error> {
         let table = self.bundle.table(self.coding);
-        let (data, _) = table.map_err(|e| Failure::new(Kind::Bug, e))?;
-        self.run_on(&data, observer)
+        let (data, _) = table.map_err(Error::bug)?;
+        self.run_on(&data, hear)
     }
 
     /// Runs the job and its controls on these rows of the data set.
     ///
     /// # Errors
     /// As [`LocalJob::run`].
-    pub fn run_on(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Trained, Failure> {
-        let mut trained = self.simulation(data)?.run(data, observer)?;
+    pub fn run_on(&self, data: &Dataset, hear: Watcher<'_>) -> Result<Trained, Error> {
+        let mut trained = self.simulation(data)?.run(data, hear)?;
         // For people only: the model predicts what the file has.
         let words = |class: &String| self.bundle.class_in_words(class).to_owned();
         let classes = trained.summary.classes.iter().map(words).collect();
@@ -110,7 +110,7 @@ impl LocalJob {
     ///
     /// # Errors
     /// If the rows cannot be divided among so many.
-    pub fn rows(&self, data: &Dataset) -> Result<(Dataset, Dataset), Failure> {
+    pub fn rows(&self, data: &Dataset) -> Result<(Dataset, Dataset), Error> {
         self.simulation(data)?.rows(data)
     }
 
@@ -118,18 +118,18 @@ impl LocalJob {
     ///
     /// # Errors
     /// As [`LocalJob::run`].
-    pub fn recorded(&self, data: &Dataset) -> Result<Ran, Failure> {
+    pub fn recorded(&self, data: &Dataset) -> Result<Ran, Error> {
         self.simulation(data)?.recorded(data)
     }
 
-    fn simulation(&self, data: &Dataset) -> Result<Simulation, Failure> {
+    fn simulation(&self, data: &Dataset) -> Result<Simulation, Error> {
         let simulation = Simulation::new(self.job(data)?).title(self.bundle.title());
         Ok(simulation
             .providers(self.providers)
             .randomness(self.randomness.clone()))
     }
 
-    fn job(&self, data: &Dataset) -> Result<Job, Failure> {
+    fn job(&self, data: &Dataset) -> Result<Job, Error> {
         let schema = self.bundle.schema(self.coding);
         let features = schema.columns().len();
         let iota = self.iota.unwrap_or(features);
@@ -164,6 +164,6 @@ impl LocalJob {
             }
             None => builder,
         };
-        builder.build().map_err(Failure::input)
+        builder.build()
     }
 }

@@ -3,7 +3,7 @@
 pub use heda_learn::model::{Errors, Evaluation, Model, Prediction, Predictions};
 
 use crate::data::{CsvFormat, ReadReport, TableReader};
-use crate::failure::{Failure, Kind};
+use crate::error::Error;
 use heda_learn::onnx;
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use std::path::Path;
 ///
 /// # Errors
 /// If it is no model file.
-pub fn read(path: &Path) -> Result<Model, Failure> {
-    Model::read(path).map_err(Failure::input)
+pub fn read(path: &Path) -> Result<Model, Error> {
+    Model::read(path).map_err(Error::input)
 }
 
 /// The model as an ONNX file.
@@ -30,9 +30,9 @@ pub fn predict_file(
     path: &Path,
     format: CsvFormat,
     id: Option<&str>,
-) -> Result<(Predictions, ReadReport), Failure> {
+) -> Result<(Predictions, ReadReport), Error> {
     let reader = TableReader::new(model.schema()).with_format(format);
-    let (rows, report) = reader.read_rows_file(path, id).map_err(Failure::input)?;
+    let (rows, report) = reader.read_rows_file(path, id).map_err(Error::input)?;
     Ok((model.predict_rows(&rows), report))
 }
 
@@ -44,7 +44,7 @@ pub fn to_csv(
     model: &Model,
     predictions: &Predictions,
     id: Option<&str>,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, Error> {
     let csv = model.predictions_csv(predictions, id);
-    csv.map_err(|e| Failure::new(Kind::Bug, e))
+    csv.map_err(Error::bug)
 }

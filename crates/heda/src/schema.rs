@@ -1,7 +1,7 @@
 //! What columns mean: schema files, and a first proposal from the rows themselves.
 
 use crate::data::{Columns, CsvFormat};
-use crate::failure::Failure;
+use crate::error::{Error, Remedy};
 use heda_learn::infer;
 use std::path::Path;
 
@@ -12,15 +12,15 @@ pub use heda_learn::schema::{Kind as ColumnKind, Schema};
 ///
 /// # Errors
 /// If the schema cannot be used, or is still marked. The error says what to do.
-pub fn confirmed_schema(path: &Path, unconfirmed: bool) -> Result<(String, Schema), Failure> {
+pub fn confirmed_schema(path: &Path, unconfirmed: bool) -> Result<(String, Schema), Error> {
     let (text, schema) = read(path)?;
     match marks(&text) {
-        marks @ 1.. if !unconfirmed => Err(Failure::input(format!(
-            "{}: {marks} lines are still marked {}: what was read from rows is private. Replace it \
-             by what is publicly known and delete the marks, or say --unconfirmed",
+        marks @ 1.. if !unconfirmed => Err(Error::input(format!(
+            "{}: {marks} lines are still marked {}: what was read from rows is private",
             path.display(),
             infer::MARK
-        ))),
+        ))
+        .with_remedy(Remedy::ConfirmSchema)),
         _ => Ok((text, schema)),
     }
 }
@@ -29,8 +29,8 @@ pub fn confirmed_schema(path: &Path, unconfirmed: bool) -> Result<(String, Schem
 ///
 /// # Errors
 /// If the schema cannot be used.
-pub fn read(path: &Path) -> Result<(String, Schema), Failure> {
-    Schema::read_with_text(path).map_err(Failure::input)
+pub fn read(path: &Path) -> Result<(String, Schema), Error> {
+    Schema::read_with_text(path).map_err(Error::input)
 }
 
 /// Looks at a table and proposes a schema for it: bounds and levels are read from the rows, and marked.
@@ -38,8 +38,8 @@ pub fn read(path: &Path) -> Result<(String, Schema), Failure> {
 ///
 /// # Errors
 /// If the table cannot be read, or has no column that can be learned.
-pub fn propose(path: &Path, label: Option<&str>, format: CsvFormat) -> Result<Proposal, Failure> {
-    infer::propose(path, label, format).map_err(Failure::input)
+pub fn propose(path: &Path, label: Option<&str>, format: CsvFormat) -> Result<Proposal, Error> {
+    infer::propose(path, label, format).map_err(Error::input)
 }
 
 /// The same for columns in memory; `name` is what the schema will be called.
@@ -50,6 +50,6 @@ pub fn propose_columns(
     columns: &Columns,
     name: &str,
     label: Option<&str>,
-) -> Result<Proposal, Failure> {
-    infer::propose_columns(columns, name, label).map_err(Failure::input)
+) -> Result<Proposal, Error> {
+    infer::propose_columns(columns, name, label).map_err(Error::input)
 }

@@ -3,16 +3,16 @@
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use heda::{Bundle, Coding, Event, Job, Simulation, Watch};
+//! use heda::{Bundle, Coding, Job, Progress, Simulation};
 //! use std::ops::ControlFlow;
 //!
 //! let (rows, _) = Bundle::Bcwd.table(Coding::Natural)?;
 //! let job = Job::builder("tumours", Bundle::Bcwd.schema(Coding::Natural)).build()?;
 //! let mut iterations = 0;
-//! let mut watch = Watch::new(|event| {
-//!     iterations += u32::from(matches!(event, Event::Iteration { .. }));
+//! let mut watch = |progress| {
+//!     iterations += u32::from(matches!(progress, Progress::Iteration { .. }));
 //!     ControlFlow::Continue(()) // `Break` stops the job after this iteration
-//! });
+//! };
 //! let trained = Simulation::new(job).providers(2).run(&rows, &mut watch)?;
 //! assert_eq!(trained.summary.providers, 2);
 //! assert_eq!(trained.summary.iterations, iterations);
@@ -22,16 +22,16 @@
 
 mod number;
 
-use crate::failure::{Failure, Kind};
+use crate::error::{Error, ErrorKind};
 use crate::job::Job;
 use crate::summary::{About, Controls, CpuSeconds, Matrix};
 use crate::trained::Trained;
+use crate::watch::{Watch, Watcher, quiet};
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_job::description::Share;
 use heda_job::error::JobError;
 use heda_job::guard::SMALLEST_BATCH;
-use heda_job::job::{Observer, Quiet};
 use heda_job::local::{self, LocalRun, Parts};
 use heda_job::proposal::ClassWeight;
 use heda_learn::clip_range::score_within;
@@ -66,19 +66,15 @@ pub struct Ran {
     total_seconds: f64,
 }
 
-/// Exit codes of a job's failure.
-pub(crate) fn job_failure(error: &JobError) -> Failure {
-    let kind = match error {
-        JobError::Provider { .. } | JobError::Counts { .. } => Kind::Peer,
-        JobError::Input(_) | JobError::Diverged(_) => Kind::Input,
-        JobError::Interrupted | JobError::Observer(_) => Kind::Resumable,
-        _ => Kind::Bug,
+/// Whose turn it is after a job's failure.
+pub(crate) fn job_failure(error: JobError) -> Error {
+    let kind = match &error {
+        JobError::Provider { .. } | JobError::Counts { .. } => ErrorKind::Peer,
+        JobError::Input(_) | JobError::Diverged(_) => ErrorKind::Input,
+        JobError::Interrupted | JobError::Observer(_) => ErrorKind::Resumable,
+        _ => ErrorKind::Bug,
     };
-    Failure::new(kind, error)
-}
-
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+    Error::new(kind, error)
 }
 
 impl Simulation {
@@ -128,14 +124,14 @@ impl Simulation {
     ///
     /// # Errors
     /// If the job cannot be run as asked, fails, or is stopped by the observer.
-    pub fn run(&self, data: &Dataset, observer: &mut dyn Observer) -> Result<Trained, Failure> {
+    pub fn run(&self, data: &Dataset, hear: Watcher<'_>) -> Result<Trained, Error> {
         let (data, aside) = self.divide_aside(data)?;
         let Ran {
             run,
             training,
             mut held_out,
             total_seconds,
-        } = self.run_alone(&data, observer, false)?;
+        } = self.run_alone(&data, hear, false)?;
         held_out.extend(aside);
         let about = About {
             dataset: self.title.clone(),
@@ -163,14 +159,17 @@ impl Simulation {
 
     /// If a private job holds out no rows, some to count its model on in clear: nobody but who may
     /// read all rows can do that.
-    fn divide_aside(&self, data: &Dataset) -> Result<(Dataset, Option<Dataset>), Failure> {
+    fn divide_aside(&self, data: &Dataset) -> Result<(Dataset, Option<Dataset>), Error> {
         let count = self.aside.of(data.rows() as u64) as usize;
         let held_out = self.job.held_out().is_some();
         if self.job.privacy().is_none() || held_out || count == 0 {
             return Ok((data.clone(), None));
         }
         let mut order: Vec<usize> = (0..data.rows()).collect();
-        let mut rng = self.randomness.fork("rows set aside", 0).map_err(bug)?;
+        let mut rng = self
+            .randomness
+            .fork("rows set aside", 0)
+            .map_err(Error::bug)?;
         shuffle(&mut order, &mut rng);
         let (aside, rest) = order.split_at(count);
         Ok((data.select_rows(rest), Some(data.select_rows(aside))))
@@ -195,33 +194,28 @@ impl Simulation {
     ///
     /// # Errors
     /// If the rows cannot be divided among so many.
-    pub fn rows(&self, data: &Dataset) -> Result<(Dataset, Dataset), Failure> {
-        let parts = Parts::new(self.parts(data)?, &self.randomness).map_err(bug)?;
+    pub fn rows(&self, data: &Dataset) -> Result<(Dataset, Dataset), Error> {
+        let parts = Parts::new(self.parts(data)?, &self.randomness).map_err(Error::bug)?;
         let (training, held_out) = parts.rows(self.job.held_out());
         let both = joined(&training).zip(joined(&held_out));
-        both.ok_or_else(|| bug("parts that do not fit together"))
+        both.ok_or_else(|| Error::bug("parts that do not fit together"))
     }
 
     /// Runs the job without controls and keeps what every party received.
     ///
     /// # Errors
     /// As [`Simulation::run`].
-    pub fn recorded(&self, data: &Dataset) -> Result<Ran, Failure> {
-        self.run_alone(data, &mut Quiet, true)
+    pub fn recorded(&self, data: &Dataset) -> Result<Ran, Error> {
+        self.run_alone(data, &mut quiet, true)
     }
 
-    fn run_alone(
-        &self,
-        data: &Dataset,
-        observer: &mut dyn Observer,
-        record: bool,
-    ) -> Result<Ran, Failure> {
+    fn run_alone(&self, data: &Dataset, hear: Watcher<'_>, record: bool) -> Result<Ran, Error> {
         let job = &self.job;
-        let parts = Parts::new(self.parts(data)?, &self.randomness).map_err(bug)?;
-        let name = local::fresh_job_id(&self.randomness).map_err(bug)?;
+        let parts = Parts::new(self.parts(data)?, &self.randomness).map_err(Error::bug)?;
+        let name = local::fresh_job_id(&self.randomness).map_err(Error::bug)?;
         let spec = job.spec(name, &self.randomness.party("estimate"));
         let limit = heda_dp::epsilon::LARGEST * 1_000_000_000;
-        let limit = Epsilon::from_billionths(limit).map_err(bug)?;
+        let limit = Epsilon::from_billionths(limit).map_err(Error::bug)?;
         let (training, mut held_out) = parts.rows(job.held_out());
         if job.penalty_path().is_some() {
             // The others chose the penalty.
@@ -229,8 +223,9 @@ impl Simulation {
         }
         let guards = parts.guards(job.schema(), limit);
         let began = Instant::now();
-        let run = local::run(&spec, &guards, &self.randomness, observer, None, record)
-            .map_err(|e| job_failure(&e))?;
+        let mut watch = Watch::new(hear);
+        let run = local::run(&spec, &guards, &self.randomness, &mut watch, None, record)
+            .map_err(job_failure)?;
         Ok(Ran {
             run,
             training,
@@ -239,14 +234,14 @@ impl Simulation {
         })
     }
 
-    fn parts(&self, data: &Dataset) -> Result<Vec<Dataset>, Failure> {
+    fn parts(&self, data: &Dataset) -> Result<Vec<Dataset>, Error> {
         let most = (data.rows() / FEWEST_ROWS).max(1);
         let most = (1..=most)
             .rev()
             .find(|parts| self.is_enough(data.rows() / parts));
         let most = most.unwrap_or(0);
         if self.providers == 0 || self.providers > most {
-            return Err(Failure::input(match most {
+            return Err(Error::input(match most {
                 0 => format!("{} rows are too few to divide; give more", data.rows()),
                 _ => format!(
                     "{} providers for {} rows; choose 1 to {most}",
@@ -256,7 +251,7 @@ impl Simulation {
             }));
         }
         let mut rows: Vec<usize> = (0..data.rows()).collect();
-        let mut rng = self.randomness.fork("parts", 0).map_err(bug)?;
+        let mut rng = self.randomness.fork("parts", 0).map_err(Error::bug)?;
         shuffle(&mut rows, &mut rng);
         let part = |index| {
             let share = Batch::new(index, self.providers).share(rows.len());

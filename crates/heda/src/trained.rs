@@ -1,7 +1,7 @@
 //! What training leaves: the model and what is worth telling about it. Every model is assembled
 //! here, wherever the providers were.
 
-use crate::failure::{Failure, Kind};
+use crate::error::Error;
 use crate::files::{PRIVATE, write_with_mode};
 use crate::report;
 use crate::summary::{About, Summary, came_to};
@@ -44,7 +44,7 @@ impl Trained {
         loss: LossKind,
         outcome: &Outcome,
         providers_lost: Vec<String>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         let schema = about.schema;
         let summary = Summary::new(about, outcome);
         let model = model(&summary, schema, loss, outcome, &providers_lost)?;
@@ -67,7 +67,7 @@ impl Trained {
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn write(&mut self, folder: &Path, command: &str) -> Result<(), Failure> {
+    pub fn write(&mut self, folder: &Path, command: &str) -> Result<(), Error> {
         self.write_with_mode(folder, command, PRIVATE)
     }
 
@@ -77,7 +77,7 @@ impl Trained {
         folder: &Path,
         command: &str,
         mode: u32,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let path = folder.join(MODEL_FILE);
         write_with_mode(&path, self.model.to_json().as_bytes(), mode)?;
         self.summary.model_path = Some(path);
@@ -106,7 +106,7 @@ fn model(
     loss: LossKind,
     outcome: &Outcome,
     lost: &[String],
-) -> Result<Model, Failure> {
+) -> Result<Model, Error> {
     let features = schema.features();
     let betas = outcome.fits.iter();
     let betas: Vec<Vec<f64>> = betas
@@ -149,5 +149,5 @@ fn model(
         Some(reach) => model.with_reach(reach.clone()),
         None => Ok(model),
     });
-    model.map_err(|e| Failure::new(Kind::Bug, e))
+    model.map_err(Error::bug)
 }

@@ -1,7 +1,7 @@
 //! A job file against the builder: the same job, and the same rules.
 #![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
 
-use heda::{Bundle, Coding, Job, PenaltyPath, RemoteJob};
+use heda::{Bundle, Coding, Job, JobFile, PenaltyPath};
 use heda_dp::gdp::Delta;
 use heda_job::proposal::Privacy;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ fingerprint = "sha256:0000000000000000000000000000000000000000000000000000000000
 "#;
 
 /// A job file on a bundled schema, with these lines.
-fn file(lines: &str) -> Result<RemoteJob, String> {
+fn file(lines: &str) -> Result<JobFile, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("job.toml");
     let schema = Bundle::Bcwd.schema(Coding::Natural).to_toml();
     std::fs::write(folder.path().join("schema.toml"), schema).unwrap();
     let begin = "identity = \"identity\"\nschema = \"schema.toml\"\ndata_set = \"tumours\"\n";
     std::fs::write(&path, format!("{begin}{lines}\n{END}")).unwrap();
-    RemoteJob::load(&path).map_err(|failure| failure.to_string())
+    JobFile::load(&path).map_err(|failure| failure.to_string())
 }
 
 fn builder() -> heda::JobBuilder {

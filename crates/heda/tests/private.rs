@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
 
 use heda::summary::ClassResult;
-use heda::{Bundle, Coding, Dataset, Job, Quiet, Schema, Simulation, TableReader, Trained};
+use heda::{Bundle, Coding, Dataset, Job, Schema, Simulation, TableReader, Trained};
 use heda_dp::gdp::Delta;
 use heda_job::proposal::Privacy;
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 fn simulate(job: Job, data: &Dataset, seed: u64) -> Trained {
     let simulation = Simulation::new(job).providers(3).danger_seeded(seed);
-    simulation.run(data, &mut Quiet).unwrap()
+    simulation.run(data, &mut heda::quiet).unwrap()
 }
 
 /// The bounds of this schema are wide and the rows are not: a twentieth of the promise, spent on where

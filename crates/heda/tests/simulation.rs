@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use heda::failure::Kind;
-use heda::{ClassWeight, Event, Job, PenaltyPath, Schema, Simulation, TableReader, Watch};
+use heda::ErrorKind;
+use heda::{ClassWeight, Job, PenaltyPath, Progress, Schema, Simulation, TableReader};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn more_than_two_classes_are_compared_with_training_in_clear() {
     let (schema, data) = rows();
     let job = Job::builder("flowers", schema).build().unwrap();
     let simulation = Simulation::new(job).providers(2).danger_seeded(5);
-    let trained = simulation.run(&data, &mut heda::Quiet).unwrap();
+    let trained = simulation.run(&data, &mut heda::quiet).unwrap();
     let summary = &trained.summary;
     assert_eq!(summary.plain_accuracy, Some(1.0));
     assert!(summary.majority_accuracy.is_some_and(|share| share < 0.5));
@@ -77,8 +77,8 @@ fn whoever_watches_can_stop() {
     let (schema, data) = rows();
     let job = Job::builder("flowers", schema).build().unwrap();
     let mut seen = Vec::new();
-    let mut watch = Watch::new(|event| match event {
-        Event::Iteration { done, .. } => {
+    let mut watch = |progress| match progress {
+        Progress::Iteration { done, .. } => {
             seen.push(done);
             match done {
                 3 => ControlFlow::Break(()),
@@ -86,9 +86,9 @@ fn whoever_watches_can_stop() {
             }
         }
         _ => ControlFlow::Continue(()),
-    });
+    };
     let failure = Simulation::new(job).run(&data, &mut watch).unwrap_err();
-    assert_eq!(failure.kind(), Kind::Resumable);
+    assert_eq!(failure.kind(), ErrorKind::Resumable);
     assert_eq!(seen, [1, 2, 3]);
 }
 
@@ -98,8 +98,8 @@ fn rows_that_cannot_be_divided_are_refused() {
     let job = Job::builder("flowers", schema).build().unwrap();
     let words = |providers, rows: &heda::Dataset| {
         let simulation = Simulation::new(job.clone()).providers(providers);
-        let failure = simulation.run(rows, &mut heda::Quiet).unwrap_err();
-        assert_eq!(failure.kind(), Kind::Input);
+        let failure = simulation.run(rows, &mut heda::quiet).unwrap_err();
+        assert_eq!(failure.kind(), ErrorKind::Input);
         failure.to_string()
     };
     assert!(words(0, &data).contains("choose 1 to 24"));
@@ -122,7 +122,7 @@ fn classes_can_be_balanced_or_weighed() {
         let simulation = Simulation::new(job.build().unwrap()).providers(2);
         let trained = simulation
             .danger_seeded(5)
-            .run(&data, &mut heda::Quiet)
+            .run(&data, &mut heda::quiet)
             .unwrap();
         // Between the flat ones and the round ones.
         trained.model.predict(&[0.13, 0.5]).scores[2]
@@ -148,7 +148,7 @@ fn a_chosen_penalty_is_told_with_what_the_others_came_to() {
     let job = job.iterations(6).build().unwrap();
     assert_eq!((job.iterations(), job.gradients()), (6, 5 * 6));
     let simulation = Simulation::new(job).providers(2).danger_seeded(5);
-    let trained = simulation.run(&data, &mut heda::Quiet).unwrap();
+    let trained = simulation.run(&data, &mut heda::quiet).unwrap();
     let summary = &trained.summary;
     let choice = summary.chosen_penalty.as_ref().unwrap();
     assert_eq!((choice.rows, summary.held_out), (24, 24));
@@ -166,7 +166,7 @@ fn a_chosen_penalty_is_told_with_what_the_others_came_to() {
         "{notes:?}"
     );
     let given = simulation_of_defaults()
-        .run(&data, &mut heda::Quiet)
+        .run(&data, &mut heda::quiet)
         .unwrap();
     assert!(given.summary.chosen_penalty.is_none());
 }

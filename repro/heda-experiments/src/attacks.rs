@@ -6,10 +6,9 @@ use super::private_guesses::{membership, small_groups};
 use super::sheet::{Sheet, SheetLayout};
 use super::training::KEY_BITS;
 use super::{Options, data_set};
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda::local_job::{LocalJob, Rest};
 use heda_crypto::random::Randomness;
-use heda_job::job::Quiet;
 use heda_job::proposal::Engine;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
@@ -41,12 +40,12 @@ const QUICK_ROWS: usize = 300;
 /// A coefficient counts as recovered within this distance.
 const NEAR: f64 = 0.01;
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl std::fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
 /// Tries what has not been tried.
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &Options) -> Result<(), Error> {
     let mut sheet = Sheet::open(&options.out, &LAYOUT)?;
     let seed = options.seed;
     for bundle in Bundle::ALL {
@@ -143,7 +142,7 @@ fn job(engine: Engine, bundle: Bundle, batches: usize, seed: u64) -> LocalJob {
 }
 
 /// The data user compares what it received with encryptions of all possible values.
-fn dictionary(bundle: Bundle, data: &Dataset, seed: u64) -> Result<Vec<String>, Failure> {
+fn dictionary(bundle: Bundle, data: &Dataset, seed: u64) -> Result<Vec<String>, Error> {
     let batches = (data.rows() / 32).max(1);
     let recorded = job(Engine::Paper, bundle, batches, seed).recorded(data)?;
     let rows = &recorded.training[0];
@@ -166,7 +165,7 @@ fn hundredths(
     grid: &[u32],
     bits: u32,
     view: &[heda_blocks::channel::Recorded],
-) -> Result<usize, Failure> {
+) -> Result<usize, Error> {
     let columns = vec![Column::Encrypted; rows.width()];
     let values: Vec<f64> = grid
         .iter()
@@ -212,7 +211,7 @@ fn settings(record: bool) -> local::Settings {
 }
 
 /// One recorded iteration at the paper's key length.
-fn recording(common_blinding: bool, seed: u64) -> Result<Recording, Failure> {
+fn recording(common_blinding: bool, seed: u64) -> Result<Recording, Error> {
     let randomness = Randomness::seeded(seed).party("blinded products");
     let mut rng = randomness.fork("rows", 0).map_err(bug)?;
     let width = BETA.len() - 1;
@@ -226,7 +225,7 @@ fn recording(common_blinding: bool, seed: u64) -> Result<Recording, Failure> {
 }
 
 /// The provider divides blinded products by each other and solves for the coefficients.
-fn ratios(common_blinding: bool, seed: u64) -> Result<Vec<String>, Failure> {
+fn ratios(common_blinding: bool, seed: u64) -> Result<Vec<String>, Error> {
     let found = recording(common_blinding, seed)?;
     let found = found.coefficients_by_ratios().map_err(bug)?;
     let pairs = found.iter().zip(&BETA[1..]);
@@ -238,7 +237,7 @@ fn ratios(common_blinding: bool, seed: u64) -> Result<Vec<String>, Failure> {
 }
 
 /// The provider tries which of its own factors divide every product.
-fn divisors(seed: u64) -> Result<Vec<String>, Failure> {
+fn divisors(seed: u64) -> Result<Vec<String>, Error> {
     let recording = recording(false, seed)?;
     let found = recording.coefficients_by_divisors().map_err(bug)?;
     let exponents: Vec<f64> = BETA[1..].iter().map(|b| -b).collect();
@@ -260,7 +259,7 @@ fn divisors(seed: u64) -> Result<Vec<String>, Failure> {
 }
 
 /// A batch of one row, as the paper's mini-batches would allow: the row from its gradient.
-fn one_row(data: &Dataset) -> Result<Vec<String>, Failure> {
+fn one_row(data: &Dataset) -> Result<Vec<String>, Error> {
     let columns = vec![Column::Encrypted; data.width()];
     let rows = PaperRows::new(columns, data.values(), data.labels().to_vec()).map_err(bug)?;
     let beta: Vec<f64> = (0..=data.width()).map(|j| 0.3 - 0.1 * j as f64).collect();
@@ -284,10 +283,10 @@ fn one_row(data: &Dataset) -> Result<Vec<String>, Failure> {
 }
 
 /// The same in a job: it is refused.
-fn one_row_job(engine: Engine, data: &Dataset, seed: u64) -> Result<Vec<String>, Failure> {
+fn one_row_job(engine: Engine, data: &Dataset, seed: u64) -> Result<Vec<String>, Error> {
     let training = data.rows() * 4 / 5;
     let job = job(engine, Bundle::Bcwd, training, seed);
-    match job.run_on(data, &mut Quiet) {
+    match job.run_on(data, &mut heda::quiet) {
         Err(refused) => {
             let remark = format!("refused: {refused}");
             Ok(result(data.rows() * data.width(), 0, 0.0, &remark))

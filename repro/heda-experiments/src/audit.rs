@@ -5,7 +5,7 @@
 use super::release::pay;
 use super::sheet::{Sheet, SheetLayout};
 use super::{Options, private_audit};
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Mechanism;
 use heda_dp::audit::{Audit, AuditFinding, World};
@@ -89,12 +89,12 @@ const CASES: [Case; 5] = [
     },
 ];
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl std::fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
 /// Audits what is missing.
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &Options) -> Result<(), Error> {
     let runs = if options.quick { 20_000 } else { 200_000 };
     let mut sheet = Sheet::open(&options.out, &LAYOUT)?;
     for case in &CASES {
@@ -114,7 +114,7 @@ pub(super) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Audits private jobs. What the runs prove of μ is shown as the ε of the same δ.
-fn whole_jobs(options: &Options, sheet: &mut Sheet, runs: usize) -> Result<(), Failure> {
+fn whole_jobs(options: &Options, sheet: &mut Sheet, runs: usize) -> Result<(), Error> {
     let randomness = Randomness::seeded(options.seed);
     for case in private_audit::CASES {
         for claim in CLAIMS {
@@ -149,7 +149,7 @@ impl Kindred {
         claimed: Epsilon,
         runs: usize,
         rng: &mut R,
-    ) -> Result<AuditFinding, Failure> {
+    ) -> Result<AuditFinding, Error> {
         match self {
             Self::Value { spec, factor } => audit_value(spec, claimed, factor, runs, rng),
             Self::LinkedClusters => audit_linked(claimed, runs, rng),
@@ -163,11 +163,11 @@ fn audit_value<R: CryptoRng>(
     factor: u64,
     runs: usize,
     rng: &mut R,
-) -> Result<AuditFinding, Failure> {
+) -> Result<AuditFinding, Error> {
     let drawn = Epsilon::from_billionths(claimed.billionths() * factor).map_err(bug)?;
     let audit = Audit::new(runs, spec.largest() as usize + 1, CONFIDENCE).map_err(bug)?;
     let mut failed = None;
-    let mut release = |world| -> Result<usize, Failure> {
+    let mut release = |world| -> Result<usize, Error> {
         let value = match world {
             World::Left => 0,
             World::Right => spec.largest(),
@@ -191,12 +191,12 @@ fn audit_linked<R: CryptoRng>(
     claimed: Epsilon,
     runs: usize,
     rng: &mut R,
-) -> Result<AuditFinding, Failure> {
+) -> Result<AuditFinding, Error> {
     let table = |last| Points::new(1, vec![0.9, 0.8, 0.1, last]).map_err(bug);
     let (left, right) = (table(0.0)?, table(1.0)?);
     let audit = Audit::new(runs, 2, CONFIDENCE).map_err(bug)?;
     let mut failed = None;
-    let mut release = |world| -> Result<usize, Failure> {
+    let mut release = |world| -> Result<usize, Error> {
         let points = match world {
             World::Left => &left,
             World::Right => &right,

@@ -12,7 +12,7 @@ use super::Options;
 use super::clock::processor_seconds;
 use super::sheet::{Sheet, SheetLayout};
 use super::training::{KEY_BITS, printed_iterations};
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda::local_job::PAPER_BATCH_ROWS as BATCH_ROWS;
 use heda_blocks::channel::Channel;
 use heda_crypto::random::Randomness;
@@ -69,12 +69,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Seconds that a block is repeated for.
 const ENOUGH: f64 = 0.5;
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl std::fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
 /// Measures what is missing.
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &Options) -> Result<(), Error> {
     let mut sheet = Sheet::open(&options.out, &LAYOUT)?;
     let mut bench = None;
     let repeats = if options.quick { 1 } else { 3 };
@@ -121,7 +121,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(seed: u64) -> Result<Self, Failure> {
+    fn new(seed: u64) -> Result<Self, Error> {
         let randomness = Randomness::seeded(seed).party("building blocks");
         let mut rng = randomness.fork("keys", 0).map_err(bug)?;
         let bench = Self {
@@ -140,12 +140,7 @@ impl Bench {
     }
 
     /// How many calls a batch makes, and how long they take.
-    fn time(
-        &self,
-        block: &str,
-        inputs: &str,
-        features: usize,
-    ) -> Result<(usize, Duration), Failure> {
+    fn time(&self, block: &str, inputs: &str, features: usize) -> Result<(usize, Duration), Error> {
         let rng = self.randomness.fork(block, features as u64);
         let mut rng = rng.map_err(bug)?;
         let timed = match (block, inputs) {

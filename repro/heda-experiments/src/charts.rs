@@ -3,12 +3,12 @@
 use super::sheet::{Rows, Sheet};
 use super::training::{DEFAULT_ENGINE, RUNS};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
-use heda::failure::Failure;
+use heda::Error;
 use heda_learn::bundled::Bundle;
 use std::path::Path;
 
 /// All pictures.
-pub(super) fn draw(folder: &Path) -> Result<(), Failure> {
+pub(super) fn draw(folder: &Path) -> Result<(), Error> {
     let sheet = Sheet::open(folder, &RUNS)?;
     let rows = sheet.rows().with("coding", "paper");
     accuracy(&rows).write(folder, "figure7-accuracy")?;

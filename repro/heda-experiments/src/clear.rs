@@ -1,7 +1,7 @@
 //! Accuracies of models in clear, for the experiments that need no encryption.
 
 use super::release::pay;
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda_dp::account::Mechanism;
 use heda_dp::column::ColumnSpec;
 use heda_dp::epsilon::Epsilon;
@@ -12,14 +12,14 @@ use heda_learn::oracle::{TrainConfig, score, train};
 use rand_core::CryptoRng;
 
 /// Share of test rows that these coefficients get right.
-pub(super) fn share_right(beta: &[f64], test: &Dataset) -> Result<f64, Failure> {
+pub(super) fn share_right(beta: &[f64], test: &Dataset) -> Result<f64, Error> {
     let pairs = (0..test.rows()).map(|row| {
         let positive = score(beta, test.row(row)) > 0.0;
         (test.labels()[row], u32::from(positive))
     });
     Confusion::new(test.classes().len(), pairs)
         .accuracy()
-        .ok_or_else(|| Failure::input("no rows are held out"))
+        .ok_or_else(|| Error::input("no rows are held out"))
 }
 
 /// Share of test rows that the oracle gets right with these features only.
@@ -27,7 +27,7 @@ pub(super) fn oracle_accuracy(
     training: &Dataset,
     test: &Dataset,
     features: impl IntoIterator<Item = usize>,
-) -> Result<f64, Failure> {
+) -> Result<f64, Error> {
     let mut features: Vec<usize> = features.into_iter().collect();
     features.sort_unstable();
     let (training, test) = (
@@ -35,7 +35,7 @@ pub(super) fn oracle_accuracy(
         test.select_features(&features),
     );
     let config = TrainConfig::logistic();
-    let fit = train(&training, 1, &config).map_err(|e| Failure::new(Kind::Bug, e))?;
+    let fit = train(&training, 1, &config).map_err(Error::bug)?;
     share_right(&fit.beta, &test)
 }
 
@@ -48,8 +48,8 @@ pub(super) fn published<R: CryptoRng>(
     data: &Dataset,
     parts: &[Epsilon],
     rng: &mut R,
-) -> Result<Dataset, Failure> {
-    let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
+) -> Result<Dataset, Error> {
+    let bug = |e: &dyn std::fmt::Display| Error::bug(e.to_string());
     let features = data.features();
     let (specs, values): (Vec<_>, Vec<_>) = features.iter().map(|f| on_grid(data, f)).unzip();
     let prepared = laplace::prepare(&specs, &values).map_err(|e| bug(&e))?;

@@ -1,7 +1,8 @@
 //! Processor time: what work costs whatever else the machine does.
 
+use heda::Progress;
 pub(super) use heda::clock::processor_seconds;
-use heda_job::job::{Checkpoint, NotKept, Observer};
+use std::ops::ControlFlow;
 
 /// Notes the processor time at which each phase of a job begins.
 #[derive(Debug, Default)]
@@ -10,20 +11,18 @@ pub(super) struct PhaseClock {
 }
 
 impl PhaseClock {
+    /// Notes when a phase begins, and lets the job go on.
+    pub(super) fn hear(&mut self, progress: Progress) -> ControlFlow<()> {
+        if let Progress::Phase(name) = progress {
+            self.began.push((name, processor_seconds()));
+        }
+        ControlFlow::Continue(())
+    }
+
     /// Processor time of all parties in a phase that another one followed.
     pub(super) fn spent_in(&self, phase: &str) -> Option<f64> {
         let place = self.began.iter().position(|(name, _)| *name == phase)?;
         Some(self.began.get(place + 1)?.1? - self.began[place].1?)
-    }
-}
-
-impl Observer for PhaseClock {
-    fn phase(&mut self, name: &'static str) {
-        self.began.push((name, processor_seconds()));
-    }
-
-    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, NotKept> {
-        Ok(true)
     }
 }
 

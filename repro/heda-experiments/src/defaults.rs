@@ -14,11 +14,10 @@ use page::page;
 
 use super::document::in_place;
 use super::sheet::{Sheet, SheetLayout};
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda::files::write_whole;
 use heda::{Job, Simulation};
 use heda_crypto::random::Randomness;
-use heda_job::job::Quiet;
 use heda_learn::data::Dataset;
 use heda_learn::grid::Grid;
 use heda_learn::loss::LossKind;
@@ -82,7 +81,7 @@ pub struct Arguments {
 }
 
 /// Measures what is missing and writes the page.
-pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<String, Error> {
     let mut sheet = Sheet::open(&arguments.out, &LAYOUT)?;
     for name in names(arguments)? {
         let reference = Reference::read(&arguments.from, &name)?;
@@ -92,18 +91,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
     }
     let tables = page(&sheet);
     if let Some(page) = &arguments.page {
-        let old = std::fs::read_to_string(page).map_err(Failure::input)?;
+        let old = std::fs::read_to_string(page).map_err(Error::input)?;
         write_whole(page, in_place(&old, &tables)?.as_bytes())?;
     }
     Ok(tables)
 }
 
-fn names(arguments: &Arguments) -> Result<Vec<String>, Failure> {
+fn names(arguments: &Arguments) -> Result<Vec<String>, Error> {
     if !arguments.only.is_empty() {
         return Ok(arguments.only.clone());
     }
     let folder = arguments.from.display();
-    let failure = |e: std::io::Error| Failure::input(format!("{folder}: {e}"));
+    let failure = |e: std::io::Error| Error::input(format!("{folder}: {e}"));
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&arguments.from).map_err(failure)? {
         let path = entry.map_err(failure)?.path();
@@ -114,7 +113,7 @@ fn names(arguments: &Arguments) -> Result<Vec<String>, Failure> {
     }
     names.sort();
     match names.is_empty() {
-        true => Err(Failure::input(format!(
+        true => Err(Error::input(format!(
             "{folder}: no data sets; run tools/reference/data_sets.py with this folder first"
         ))),
         false => Ok(names),
@@ -127,16 +126,16 @@ fn one_data_set(
     name: &str,
     bounds: &str,
     reference: &Reference,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let file = match bounds {
         "wide" => format!("{name}.wide.toml"),
         _ => format!("{name}.toml"),
     };
-    let schema = Schema::read(&arguments.from.join(file)).map_err(Failure::input)?;
+    let schema = Schema::read(&arguments.from.join(file)).map_err(Error::input)?;
     let table = arguments.from.join(format!("{name}.csv"));
     let (data, _) = TableReader::new(&schema)
         .read_file(&table)
-        .map_err(Failure::input)?;
+        .map_err(Error::input)?;
     let splits = if arguments.encrypted {
         1
     } else {
@@ -167,9 +166,9 @@ struct ReferenceSplit {
 }
 
 impl Reference {
-    fn read(folder: &Path, name: &str) -> Result<Self, Failure> {
+    fn read(folder: &Path, name: &str) -> Result<Self, Error> {
         let path = folder.join(format!("{name}.json"));
-        let bad = |e: &dyn std::fmt::Display| Failure::input(format!("{}: {e}", path.display()));
+        let bad = |e: &dyn std::fmt::Display| Error::input(format!("{}: {e}", path.display()));
         let text = std::fs::read_to_string(&path).map_err(|e| bad(&e))?;
         let value: Value = serde_json::from_str(&text).map_err(|e| bad(&e))?;
         let splits = value["splits"].as_array();
@@ -209,8 +208,8 @@ struct Trial<'a> {
     positives: Vec<u32>,
 }
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl std::fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
 impl<'a> Trial<'a> {
@@ -234,7 +233,7 @@ impl<'a> Trial<'a> {
         encrypted: bool,
         seed: u64,
         split: &ReferenceSplit,
-    ) -> Result<Vec<String>, Failure> {
+    ) -> Result<Vec<String>, Error> {
         let (model, settled) = match encrypted {
             true => (self.under_encryption(seed)?, String::new()),
             false => self.on_integers(seed)?,
@@ -254,27 +253,27 @@ impl<'a> Trial<'a> {
         ])
     }
 
-    fn right(&self, model: &Model) -> Result<u64, Failure> {
+    fn right(&self, model: &Model) -> Result<u64, Error> {
         let accuracy = model.evaluate(&self.test).accuracy;
         let accuracy = accuracy.ok_or_else(|| bug("no test rows"))?;
         Ok((accuracy * self.test.rows() as f64).round() as u64)
     }
 
-    fn model(&self, betas: &[Vec<f64>]) -> Result<Model, Failure> {
+    fn model(&self, betas: &[Vec<f64>]) -> Result<Model, Error> {
         let schema = self.schema.clone();
         Model::new(LossKind::Logistic, schema, betas, Provenance::default()).map_err(bug)
     }
 
     /// Exact derivatives, to the end.
-    fn in_clear(&self) -> Result<Model, Failure> {
+    fn in_clear(&self) -> Result<Model, Error> {
         let config = TrainConfig::logistic();
         let fit = |&positive: &u32| Ok(train(&self.training, positive, &config).map_err(bug)?.beta);
-        let betas: Result<Vec<_>, Failure> = self.positives.iter().map(fit).collect();
+        let betas: Result<Vec<_>, Error> = self.positives.iter().map(fit).collect();
         self.model(&betas?)
     }
 
     /// As a job, step by step, in clear. Also the mean iteration in which noise was reached.
-    fn on_integers(&self, seed: u64) -> Result<(Model, String), Failure> {
+    fn on_integers(&self, seed: u64) -> Result<(Model, String), Error> {
         let (windows, basis) = self.coordinates();
         let rows = self.training.in_windows(&windows);
         let outside = Scaling::new(windows.iter().map(|window| window.centre()).collect());
@@ -294,13 +293,13 @@ impl<'a> Trial<'a> {
         (windows, Basis { scaling, noise })
     }
 
-    fn under_encryption(&self, seed: u64) -> Result<Model, Failure> {
+    fn under_encryption(&self, seed: u64) -> Result<Model, Error> {
         let job = Job::builder("rows", self.schema.clone()).hold_out(0.0);
-        let job = job.build().map_err(Failure::input)?;
+        let job = job.build()?;
         let mut last = None;
         for draw in 0..MOST_DRAWS {
             let simulation = Simulation::new(job.clone()).danger_seeded(seed + 100 * draw);
-            match simulation.run(&self.training, &mut Quiet) {
+            match simulation.run(&self.training, &mut heda::quiet) {
                 Ok(trained) => return Ok(trained.model),
                 Err(failure) => last = Some(failure),
             }
@@ -314,7 +313,7 @@ fn resolution(rows: &Dataset) -> Resolution {
     Resolution::for_columns(rows.width()).of_count(rows.rows())
 }
 
-fn one_class(rows: &Dataset, positive: u32, basis: Basis, seed: u64) -> Result<Optimiser, Failure> {
+fn one_class(rows: &Dataset, positive: u32, basis: Basis, seed: u64) -> Result<Optimiser, Error> {
     let resolution = resolution(rows);
     let bits = resolution.value_bits();
     let encoding = Encoding::of_features(rows.features(), bits).map_err(bug)?;

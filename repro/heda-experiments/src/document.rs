@@ -13,7 +13,7 @@ pub(super) use markdown::table;
 use super::release::Measure;
 use super::sheet::{Rows, Sheet, SheetLayout};
 use super::{attacks, audit, blocks, charts, features, growth, release};
-use heda::failure::Failure;
+use heda::Error;
 use heda::files::write_whole;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ pub struct Arguments {
 /// Where what was measured begins and ends in a page that people wrote.
 const PLACE: [&str; 2] = ["<!-- measured -->\n", "<!-- end of measured -->\n"];
 
-pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<String, Error> {
     let folder = arguments
         .from
         .file_name()
@@ -44,20 +44,20 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
     draw(&arguments.from)?;
     write_whole(&arguments.page, text.as_bytes())?;
     if let Some(readme) = &arguments.readme {
-        let old = std::fs::read_to_string(readme).map_err(Failure::input)?;
+        let old = std::fs::read_to_string(readme).map_err(Error::input)?;
         write_whole(readme, with_table(&old, &arguments.from)?.as_bytes())?;
     }
     Ok(format!("written: {}", arguments.page.display()))
 }
 
 /// The text with the table of accuracy and time in its place.
-fn with_table(text: &str, from: &Path) -> Result<String, Failure> {
+fn with_table(text: &str, from: &Path) -> Result<String, Error> {
     let sheet = Sheet::open(from, &super::training::RUNS)?;
     in_place(text, &training::against_the_paper(&sheet.rows()))
 }
 
 /// The text with what was measured in its place.
-pub(super) fn in_place(text: &str, measured: &str) -> Result<String, Failure> {
+pub(super) fn in_place(text: &str, measured: &str) -> Result<String, Error> {
     in_marked_place(text, PLACE, measured)
 }
 
@@ -66,8 +66,8 @@ pub(super) fn in_marked_place(
     text: &str,
     [start, end]: [&str; 2],
     measured: &str,
-) -> Result<String, Failure> {
-    let absent = || Failure::input(format!("no place for what was measured: {start}{end}"));
+) -> Result<String, Error> {
+    let absent = || Error::input(format!("no place for what was measured: {start}{end}"));
     let (before, rest) = text.split_once(start).ok_or_else(absent)?;
     let (_, after) = rest.split_once(end).ok_or_else(absent)?;
     Ok(format!("{before}{start}{measured}\n{end}{after}"))
@@ -92,7 +92,7 @@ const PARTS: [(&SheetLayout, Part); 11] = [
 ];
 
 /// All pictures.
-fn draw(folder: &Path) -> Result<(), Failure> {
+fn draw(folder: &Path) -> Result<(), Error> {
     release::draw(folder, Measure::SquaredErrors)?;
     release::draw(folder, Measure::Linkage)?;
     features::draw(folder)?;
@@ -101,13 +101,13 @@ fn draw(folder: &Path) -> Result<(), Failure> {
 }
 
 /// The page; pictures are looked for in `folder` beside it.
-fn page(from: &Path, folder: &str) -> Result<String, Failure> {
+fn page(from: &Path, folder: &str) -> Result<String, Error> {
     let mut sheets = Vec::new();
     for (layout, part) in PARTS {
         sheets.push((Sheet::open(from, layout)?, part));
     }
     if sheets.iter().all(|(sheet, _)| sheet.is_empty()) {
-        return Err(Failure::input(format!(
+        return Err(Error::input(format!(
             "{0} has no measurements; make them with `heda experiment all --out {0}`",
             from.display()
         )));

@@ -8,7 +8,7 @@ use super::clear::oracle_accuracy;
 use super::sheet::{Rows, Sheet, SheetLayout, load};
 use super::{Options, data_set};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
-use heda::failure::Failure;
+use heda::Error;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::score::{Method, Scorable, Scores};
@@ -37,7 +37,7 @@ const HELD_OUT: f64 = 0.2;
 const QUICK_ROWS: usize = 4000;
 
 /// Measures what is missing and draws the figure.
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &Options) -> Result<(), Error> {
     let splits = if options.quick { 2 } else { 10 };
     let mut sheet = Sheet::open(&options.out, &LAYOUT)?;
     for bundle in DATASETS {
@@ -92,13 +92,13 @@ fn rows(data: &Dataset, key: &[String], removals: &[Removal]) -> Vec<Vec<String>
 }
 
 /// All methods on one split. Prefixes that several methods share are trained once.
-fn one_split(data: &Dataset, seed: u64, split: u64) -> Result<Vec<Removal>, Failure> {
+fn one_split(data: &Dataset, seed: u64, split: u64) -> Result<Vec<Removal>, Error> {
     let split = Split::seeded(data.rows(), HELD_OUT, seed, split);
     let (train, test) = (
         data.select_rows(&split.train),
         data.select_rows(&split.test),
     );
-    let scorable = Scorable::new(&train).map_err(Failure::input)?;
+    let scorable = Scorable::new(&train).map_err(Error::input)?;
     let orders = Method::ALL.map(|method| {
         let ranking = Scores::of(&scorable, method, seed).ranking();
         ranking.order().to_vec()
@@ -116,7 +116,7 @@ fn one_split(data: &Dataset, seed: u64, split: u64) -> Result<Vec<Removal>, Fail
             let accuracy = oracle_accuracy(&train, &test, features.iter().copied())?;
             Ok((features, accuracy))
         })
-        .collect::<Result<_, Failure>>()?;
+        .collect::<Result<_, Error>>()?;
     let removal = |order: &Vec<usize>| Removal {
         order: order.clone(),
         accuracies: (0..order.len())
@@ -127,7 +127,7 @@ fn one_split(data: &Dataset, seed: u64, split: u64) -> Result<Vec<Removal>, Fail
 }
 
 /// The figure, from the file alone.
-pub(super) fn draw(folder: &Path) -> Result<(), Failure> {
+pub(super) fn draw(folder: &Path) -> Result<(), Error> {
     let sheet = Sheet::open(folder, &LAYOUT)?;
     figure(&sheet.rows()).write(folder, LAYOUT.name)
 }

@@ -11,7 +11,7 @@ use super::sheet::{Rows, Sheet, SheetLayout};
 use super::training::{DEFAULT_ENGINE, KEY_BITS};
 use super::{Options, data_set};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
-use heda::failure::Failure;
+use heda::Error;
 use heda::local_job::{LocalJob, Rest};
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
@@ -92,7 +92,7 @@ fn sweeps(quick: bool) -> Vec<Sweep> {
 }
 
 /// Measures what is missing and draws the figure.
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &Options) -> Result<(), Error> {
     let mut sheet = Sheet::open(&options.out, &LAYOUT)?;
     let repeats = if options.quick { 1 } else { 3 };
     for repeat in 0..repeats {
@@ -112,7 +112,7 @@ fn measure(
     rows: usize,
     iota: usize,
     repeat: u64,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let key = [
         sweep.engine.to_string(),
         sweep.over.to_owned(),
@@ -123,7 +123,7 @@ fn measure(
     sheet.complete(seed, &key, || {
         let data = data_set(Bundle::Adult, Coding::Paper, Some(rows), seed)?;
         // The automatic rule refuses columns of so few rows; how much does not matter here.
-        let epsilon = Epsilon::from_billionths(1_000_000_000).map_err(Failure::input)?;
+        let epsilon = Epsilon::from_billionths(1_000_000_000).map_err(Error::input)?;
         let job = LocalJob {
             private: None,
             balanced: false,
@@ -151,7 +151,8 @@ fn measure(
             randomness: Randomness::seeded(seed).party(&format!("growth {repeat}")),
         };
         let mut clock = PhaseClock::default();
-        let done = job.run_on(&data, &mut clock)?.summary;
+        let done = job.run_on(&data, &mut |progress| clock.hear(progress))?;
+        let done = done.summary;
         let each = f64::from(done.iterations.max(1));
         let seconds = |spent: Option<f64>| spent.map_or("-".into(), |s| format!("{s:.6}"));
         let training = done.phases.iter().filter(|phase| phase.name == "train");
@@ -169,7 +170,7 @@ fn measure(
 }
 
 /// The figure, from the file alone.
-pub(super) fn draw(folder: &Path) -> Result<(), Failure> {
+pub(super) fn draw(folder: &Path) -> Result<(), Error> {
     let sheet = Sheet::open(folder, &LAYOUT)?;
     figure(&sheet.rows()).write(folder, LAYOUT.name)
 }

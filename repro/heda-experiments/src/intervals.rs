@@ -9,7 +9,7 @@
 use super::Options;
 use super::document::{in_marked_place, table};
 use super::sheet::{Rows, Sheet, SheetLayout};
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda::files::write_whole;
 use heda_crypto::random::Randomness;
 use heda_dp::gaussian::{Variance, sample};
@@ -62,12 +62,12 @@ const LEAST_COVERAGE: f64 = 0.94;
 /// Draws of one task.
 const CHUNK: usize = 500;
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl std::fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
 /// Draws what is missing. Returns the table.
-pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<String, Error> {
     let options = &arguments.options;
     let draws = if options.quick { 1_000 } else { 10_000 };
     let mut sheet = Sheet::open(&options.out, &LAYOUT)?;
@@ -92,7 +92,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, Failure> {
     let all = sheet.rows().with("draws", &draws.to_string());
     let text = written(&all);
     if let Some(page) = &arguments.page {
-        let old = std::fs::read_to_string(page).map_err(Failure::input)?;
+        let old = std::fs::read_to_string(page).map_err(Error::input)?;
         write_whole(page, in_marked_place(&old, PLACE, &text)?.as_bytes())?;
     }
     Ok(text)
@@ -158,7 +158,7 @@ impl Cell {
         (providers, trusted): (usize, u32),
         rows: u64,
         accuracy: f64,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         let delta = Delta::new(DELTA).map_err(bug)?;
         let privacy = Privacy {
             trusted: Some(trusted),
@@ -180,7 +180,7 @@ impl Cell {
         })
     }
 
-    fn draw(&self, draws: usize, randomness: &Randomness) -> Result<Drawn, Failure> {
+    fn draw(&self, draws: usize, randomness: &Randomness) -> Result<Drawn, Error> {
         let chunk = |number: usize| {
             let mut rng = randomness.fork("draws", number as u64).map_err(bug)?;
             let mut each = (0..CHUNK.min(draws - number * CHUNK)).map(|_| self.once(&mut rng));

@@ -23,7 +23,7 @@ mod sheet;
 mod training;
 
 use clap::Subcommand;
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda_job::proposal::Engine;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
@@ -88,7 +88,7 @@ pub struct Options {
 ///
 /// # Errors
 /// If the input is bad, a file cannot be written, or a job fails.
-pub fn run(experiment: &Experiment) -> Result<String, Failure> {
+pub fn run(experiment: &Experiment) -> Result<String, Error> {
     let options = match experiment {
         Experiment::Document(arguments) => return document::run(arguments),
         Experiment::Private(arguments) => &arguments.options,
@@ -121,17 +121,17 @@ pub fn run(experiment: &Experiment) -> Result<String, Failure> {
     Ok(format!("written: {}", options.out.display()))
 }
 
-fn table3(options: &Options) -> Result<(), Failure> {
+fn table3(options: &Options) -> Result<(), Error> {
     blocks::run(options)?;
     training::all_encrypted(options)
 }
 
-fn tradeoff(options: &Options) -> Result<(), Failure> {
+fn tradeoff(options: &Options) -> Result<(), Error> {
     training::dial(options)?;
     charts::draw(&options.out)
 }
 
-fn all(options: &Options) -> Result<(), Failure> {
+fn all(options: &Options) -> Result<(), Error> {
     audit::run(options)?;
     attacks::run(options)?;
     release::run(options, Measure::SquaredErrors)?;
@@ -149,10 +149,8 @@ fn data_set(
     coding: Coding,
     most: Option<usize>,
     seed: u64,
-) -> Result<Dataset, Failure> {
-    let (data, _) = bundle
-        .table(coding)
-        .map_err(|e| Failure::new(Kind::Bug, e))?;
+) -> Result<Dataset, Error> {
+    let (data, _) = bundle.table(coding).map_err(Error::bug)?;
     Ok(match most {
         Some(most) if data.rows() > most => {
             let share = most as f64 / data.rows() as f64;

@@ -7,7 +7,7 @@
 mod axis;
 mod draw;
 
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use std::path::Path;
 
 /// Several panels under one title.
@@ -105,8 +105,8 @@ impl Content {
 
 impl Figure {
     /// Writes `stem.svg`.
-    pub(crate) fn write(&self, folder: &Path, stem: &str) -> Result<(), Failure> {
-        let svg = draw::svg(self).map_err(|e| Failure::new(Kind::Bug, e))?;
+    pub(crate) fn write(&self, folder: &Path, stem: &str) -> Result<(), Error> {
+        let svg = draw::svg(self).map_err(Error::bug)?;
         heda::files::write_whole(&folder.join(format!("{stem}.svg")), svg.as_bytes())
     }
 

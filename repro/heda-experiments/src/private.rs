@@ -13,7 +13,7 @@
 use super::Options;
 use super::clear::published;
 use super::sheet::{Sheet, SheetLayout, load};
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda_crypto::random::Randomness;
 use heda_dp::auto::{Automatic, automatic_epsilon};
 use heda_dp::budget::split_equally;
@@ -71,8 +71,8 @@ pub struct Arguments {
     data: PathBuf,
 }
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl std::fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
 /// How a model is trained.
@@ -123,11 +123,11 @@ impl Arm {
         }
     }
 
-    fn schema(self, text: &str, file: &str) -> Result<Schema, Failure> {
+    fn schema(self, text: &str, file: &str) -> Result<Schema, Error> {
         let states = ![Self::Bounds, Self::Moments].contains(&self);
         let kept = |line: &&str| states || !line.starts_with("typical");
         let text: Vec<&str> = text.lines().filter(kept).collect();
-        Schema::parse(&text.join("\n"), file).map_err(Failure::input)
+        Schema::parse(&text.join("\n"), file).map_err(Error::input)
     }
 }
 
@@ -140,16 +140,16 @@ struct Case {
 }
 
 impl Case {
-    fn read(schema: &Path) -> Result<Self, Failure> {
+    fn read(schema: &Path) -> Result<Self, Error> {
         let read = |path: &Path| {
             std::fs::read_to_string(path)
-                .map_err(|e| Failure::input(format!("{}: {e}", path.display())))
+                .map_err(|e| Error::input(format!("{}: {e}", path.display())))
         };
         let schema_text = read(schema)?;
         let parsed = Arm::Typical.schema(&schema_text, &schema.display().to_string())?;
         let table = TableReader::new(&parsed);
         let rows = table.read_file(&schema.with_extension("csv"));
-        let (data, _) = rows.map_err(Failure::input)?;
+        let (data, _) = rows.map_err(Error::input)?;
         let splits = read(&schema.with_extension("json"))?;
         Ok(Self {
             name: schema
@@ -163,9 +163,9 @@ impl Case {
 }
 
 /// The rows held out in each split.
-fn held_out(text: &str, rows: usize) -> Result<Vec<Vec<usize>>, Failure> {
-    let bad = || Failure::input("a file of splits is not as the script writes it");
-    let value: serde_json::Value = serde_json::from_str(text).map_err(Failure::input)?;
+fn held_out(text: &str, rows: usize) -> Result<Vec<Vec<usize>>, Error> {
+    let bad = || Error::input("a file of splits is not as the script writes it");
+    let value: serde_json::Value = serde_json::from_str(text).map_err(Error::input)?;
     let lists = value["held_out"].as_array().ok_or_else(bad)?;
     let row = |v: &serde_json::Value| v.as_u64().map(|v| v as usize).filter(|&v| v < rows);
     lists
@@ -178,7 +178,7 @@ fn held_out(text: &str, rows: usize) -> Result<Vec<Vec<usize>>, Failure> {
 }
 
 /// Measures what is missing.
-pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<(), Error> {
     let options = &arguments.options;
     let mut sheet = Sheet::open(&options.out, &LAYOUT)?;
     for path in schemas(&arguments.data)? {
@@ -205,8 +205,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The schemas of a folder, in order.
-fn schemas(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let failed = |e| Failure::input(format!("{}: {e}", folder.display()));
+fn schemas(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let failed = |e| Error::input(format!("{}: {e}", folder.display()));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
@@ -219,7 +219,7 @@ fn schemas(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     }
     found.sort();
     match found.is_empty() {
-        true => Err(Failure::input(format!(
+        true => Err(Error::input(format!(
             "{} has no schemas; fill it with tools/reference/private_data_sets.py",
             folder.display()
         ))),
@@ -232,7 +232,7 @@ fn all_splits(
     arm: Arm,
     epsilon: &str,
     options: &Options,
-) -> Result<Vec<Vec<String>>, Failure> {
+) -> Result<Vec<Vec<String>>, Error> {
     let splits = match options.quick {
         true => &case.held_out[..QUICK_SPLITS.min(case.held_out.len())],
         false => &case.held_out[..],
@@ -309,7 +309,7 @@ fn privately(
     epsilon: Epsilon,
     randomness: &Randomness,
     split: u64,
-) -> Result<Fitted, Failure> {
+) -> Result<Fitted, Error> {
     let delta = Delta::new(DELTA).map_err(bug)?;
     let extent = Extent {
         rows: training.rows() as u64,
@@ -364,7 +364,7 @@ fn run_until<S: GradientSource<Error: std::error::Error>>(
     gradients: u32,
     optimiser: &mut Optimiser,
     source: &mut S,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     while optimiser.iterations() < gradients {
         let stop = |_: &Optimiser| ControlFlow::Break(());
         optimiser.run(source, stop).map_err(bug)?;
@@ -378,7 +378,7 @@ fn bought(
     training: &Dataset,
     variance: Variance,
     rng: &mut impl CryptoRng,
-) -> Result<PrivateEncoding, Failure> {
+) -> Result<PrivateEncoding, Error> {
     let exact = moment_sums(schema, training, None).map_err(bug)?;
     let answers = f64::from(MOMENT_ANSWERS);
     let mut noisy = |sum: &i64| {
@@ -392,7 +392,7 @@ fn bought(
 }
 
 /// The noise of three providers, each of which counts on its own and one other's.
-fn three_shares(variance: Variance) -> Result<Variance, Failure> {
+fn three_shares(variance: Variance) -> Result<Variance, Error> {
     let share = share_of(variance, NonZeroU32::MIN.saturating_add(2), 1);
     Variance::sum([share; 3]).map_err(bug)
 }
@@ -422,7 +422,7 @@ fn on_published(
     parts: &[Epsilon],
     randomness: &Randomness,
     split: u64,
-) -> Result<Fitted, Failure> {
+) -> Result<Fitted, Error> {
     let mut rng = randomness.fork("release", split).map_err(bug)?;
     let noisy = published(training, parts, &mut rng)?;
     let fit = train(&noisy, 1, &TrainConfig::logistic()).map_err(bug)?;

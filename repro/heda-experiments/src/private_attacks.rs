@@ -7,7 +7,7 @@
 //! cut, and reads every cell as the nearest grade.
 
 use super::attacks::result;
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda_crypto::random::Randomness;
 use heda_dp::gaussian::sample;
 use heda_dp::gdp::Delta;
@@ -23,12 +23,12 @@ const TARGETS: usize = 20;
 /// Grades of a cell, less one.
 const GRADES: f64 = 9.0;
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl std::fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
 /// Reads the cells of replaced rows; `noisy` jobs keep to ε = 1.
-pub(super) fn subtraction(data: &Dataset, noisy: bool, seed: u64) -> Result<Vec<String>, Failure> {
+pub(super) fn subtraction(data: &Dataset, noisy: bool, seed: u64) -> Result<Vec<String>, Error> {
     let encoding = PrivateEncoding::new(&Bundle::Bcwd.schema(Coding::Natural));
     let delta = Delta::new(1e-5).map_err(bug)?;
     let one = "1".parse().map_err(bug)?;
@@ -61,11 +61,7 @@ pub(super) fn subtraction(data: &Dataset, noisy: bool, seed: u64) -> Result<Vec<
     Ok(result(cells, recovered, most_frequent(data), remark))
 }
 
-fn rows(
-    encoding: &PrivateEncoding,
-    data: &Dataset,
-    order: &[usize],
-) -> Result<PrivateRows, Failure> {
+fn rows(encoding: &PrivateEncoding, data: &Dataset, order: &[usize]) -> Result<PrivateRows, Error> {
     encoding.rows(&data.select_rows(order), 1).map_err(bug)
 }
 

@@ -11,7 +11,7 @@
 //!
 //! A row that is held out is seen in noisy counts instead; it moves from one to another.
 
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda_crypto::random::Randomness;
 use heda_dp::audit::{GaussianFinding, World, audit_gaussian};
 use heda_dp::epsilon::Epsilon;
@@ -55,8 +55,8 @@ const NARROW: Centre = Centre {
 /// Counts of the table: two classes, four ranges of the score.
 const COUNTS: usize = 8;
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl std::fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
 /// What is audited.
@@ -118,7 +118,7 @@ impl Case {
         runs: usize,
         confidence: f64,
         randomness: &Randomness,
-    ) -> Result<GaussianFinding, Failure> {
+    ) -> Result<GaussianFinding, Error> {
         let part = |name: &str| randomness.party(self.words).fork(name, 0).map_err(bug);
         let mut job = AuditedJob::new(self, claimed, part("noise")?, part("coins")?)?;
         let mut failed = None;
@@ -149,7 +149,7 @@ struct AuditedJob<R> {
 }
 
 impl<R: CryptoRng> AuditedJob<R> {
-    fn new(case: Case, claimed: Epsilon, noise: R, coins: R) -> Result<Self, Failure> {
+    fn new(case: Case, claimed: Epsilon, noise: R, coins: R) -> Result<Self, Error> {
         let delta = Delta::new(DELTA).map_err(bug)?;
         let schema = Schema::parse(SCHEMA, "audit").map_err(bug)?;
         let extent = Extent {
@@ -179,7 +179,7 @@ impl<R: CryptoRng> AuditedJob<R> {
     }
 
     /// One job, and what it says for the right table.
-    fn evidence(&mut self, world: World) -> Result<f64, Failure> {
+    fn evidence(&mut self, world: World) -> Result<f64, Error> {
         if self.user == User::Counting {
             return Ok(self.counted(world));
         }
@@ -198,7 +198,7 @@ impl<R: CryptoRng> AuditedJob<R> {
     }
 
     /// The sums for the moments, and what they say.
-    fn moments_of(&mut self, world: World) -> Result<(Vec<f64>, f64), Failure> {
+    fn moments_of(&mut self, world: World) -> Result<(Vec<f64>, f64), Error> {
         let sums = |table: &Dataset| moment_sums(&self.schema, table, None).map_err(bug);
         let both = [sums(&self.tables[0])?, sums(&self.tables[1])?];
         let mut means = vec![0.0; both[0].len()];
@@ -217,7 +217,7 @@ impl<R: CryptoRng> AuditedJob<R> {
     }
 
     /// All gradients, and what they say.
-    fn training(&mut self, world: World, both: &[PrivateRows; 2]) -> Result<f64, Failure> {
+    fn training(&mut self, world: World, both: &[PrivateRows; 2]) -> Result<f64, Error> {
         let width = both[0].width();
         let (plan, variance) = (&self.plan, self.gradients);
         let (noise, coins) = (&mut self.noise, &mut self.coins);
@@ -274,7 +274,7 @@ fn side(world: World) -> usize {
 }
 
 /// One row of this value, and others in the middle; labels are the same in every table.
-fn table(schema: &Schema, value: f64) -> Result<Dataset, Failure> {
+fn table(schema: &Schema, value: f64) -> Result<Dataset, Error> {
     let mut values = vec![0.5; ROWS];
     values[0] = value;
     let labels = (0..ROWS as u32).map(|row| (row + 1) % 2).collect();

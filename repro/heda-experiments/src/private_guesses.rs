@@ -4,7 +4,7 @@
 //! The attacker is given all that could help: every value of every row, and every other label.
 
 use super::attacks::result;
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda_crypto::random::Randomness;
 use heda_dp::gaussian::sample;
 use heda_dp::gdp::Delta;
@@ -25,11 +25,11 @@ const TRAININGS: usize = 40;
 /// Trainings with noise of the attacker's own by which it knows what to expect.
 const REHEARSALS: usize = 20;
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl std::fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
-fn plan_for(rows: usize, width: usize) -> Result<PrivatePlan, Failure> {
+fn plan_for(rows: usize, width: usize) -> Result<PrivatePlan, Error> {
     let delta = Delta::new(1e-5).map_err(bug)?;
     let one = "1".parse().map_err(bug)?;
     PrivatePlan::new(rows as u64, width, one, delta).map_err(bug)
@@ -44,7 +44,7 @@ fn remark(noisy: bool) -> &'static str {
 }
 
 /// The labels of all rows that share a rare level, level by level, from the first gradient.
-pub(super) fn small_groups(data: &Dataset, noisy: bool, seed: u64) -> Result<Vec<String>, Failure> {
+pub(super) fn small_groups(data: &Dataset, noisy: bool, seed: u64) -> Result<Vec<String>, Error> {
     let encoding = PrivateEncoding::new(&Bundle::Crx.schema(Coding::Natural));
     let rows = [encoding.rows(data, 1).map_err(bug)?];
     let plan = plan_for(data.rows(), encoding.width())?;
@@ -140,7 +140,7 @@ fn add_row(sum: &mut [i64], rows: &PrivateRows, row: usize, positive: bool, time
 }
 
 /// Whether a row or another in its place was trained on, by the nearer of the two models.
-pub(super) fn membership(data: &Dataset, noisy: bool, seed: u64) -> Result<Vec<String>, Failure> {
+pub(super) fn membership(data: &Dataset, noisy: bool, seed: u64) -> Result<Vec<String>, Error> {
     let randomness = Randomness::seeded(seed).party("membership");
     let last = data.rows() - 1;
     let encoding = PrivateEncoding::new(&Bundle::Bcwd.schema(Coding::Natural));
@@ -181,7 +181,7 @@ fn privately<R: CryptoRng>(
     encoding: &PrivateEncoding,
     table: &Dataset,
     rng: &mut R,
-) -> Result<Vec<f64>, Failure> {
+) -> Result<Vec<f64>, Error> {
     let rows = [encoding.rows(table, 1).map_err(bug)?];
     let rng = std::cell::RefCell::new(rng);
     let toss = |_: Position| toss(&mut *rng.borrow_mut());

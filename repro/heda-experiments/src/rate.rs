@@ -9,7 +9,7 @@ use super::clear::share_right;
 use super::sheet::{Rows, Sheet, SheetLayout, load};
 use super::training::printed_iterations;
 use super::{Options, data_set};
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda::local_job::paper_settings;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
@@ -47,7 +47,7 @@ pub(super) const MOST_REACHED: f64 = 0.9;
 const FIRST_SPLIT: u64 = 1000;
 
 /// Measures what is missing.
-pub(super) fn run(options: &Options) -> Result<(), Failure> {
+pub(super) fn run(options: &Options) -> Result<(), Error> {
     let splits = if options.quick { 2 } else { 20 };
     let mut sheet = Sheet::open(&options.out, &LAYOUT)?;
     for bundle in Bundle::ALL {
@@ -81,13 +81,13 @@ fn one_split(
     seed: u64,
     split: u64,
     iterations: u32,
-) -> Result<Vec<Vec<String>>, Failure> {
+) -> Result<Vec<Vec<String>>, Error> {
     let split = Split::seeded(data.rows(), HELD_OUT, seed, split);
     let (training, test) = (
         data.select_rows(&split.train),
         data.select_rows(&split.test),
     );
-    let bug = |error: TrainError| Failure::new(Kind::Bug, error);
+    let bug = |error: TrainError| Error::bug(error.to_string());
     let source = ClearSource::new(&training, 1, LossKind::Logistic);
     let best = train(&training, 1, &TrainConfig::logistic()).map_err(bug)?;
     let (least, plain) = (

@@ -7,7 +7,7 @@
 use super::sheet::{Rows, Sheet, SheetLayout};
 use super::{Options, data_set};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Scale, Series};
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda_crypto::random::Randomness;
 use heda_dp::account::{Accountant, Charge, ColumnCharge, Mechanism, Receipt, Spend};
 use heda_dp::auto::automatic_epsilon;
@@ -49,7 +49,7 @@ impl Measure {
         }
     }
 
-    fn of(self, original: &Points, released: &Points) -> Result<f64, Failure> {
+    fn of(self, original: &Points, released: &Points) -> Result<f64, Error> {
         match self {
             Self::SquaredErrors => measure::squared_errors(original, released),
             Self::Linkage => measure::record_linkage(original, released),
@@ -58,12 +58,12 @@ impl Measure {
     }
 }
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl std::fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
 /// Measures what is missing and draws the figure.
-pub(super) fn run(options: &Options, measure: Measure) -> Result<(), Failure> {
+pub(super) fn run(options: &Options, measure: Measure) -> Result<(), Error> {
     let mut sheet = Sheet::open(&options.out, measure.layout())?;
     for bundle in Bundle::ALL {
         let most = options.quick.then_some(QUICK_ROWS);
@@ -105,7 +105,7 @@ impl PublicSet<'_> {
         seed: u64,
         measure: Measure,
         (mechanism, size): (Mechanism, Option<usize>),
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         let mut prepared = None;
         for repeat in 0..self.repeats {
             let key = [
@@ -135,7 +135,7 @@ impl PublicSet<'_> {
     }
 }
 
-fn prepare(mechanism: Mechanism, points: &Points, size: usize) -> Result<Prepared<'_>, Failure> {
+fn prepare(mechanism: Mechanism, points: &Points, size: usize) -> Result<Prepared<'_>, Error> {
     match mechanism {
         Mechanism::Ima => ima::prepare(points, size, Reference::Data),
         Mechanism::Imdav => imdav::prepare(points, size, Reference::Data),
@@ -145,7 +145,7 @@ fn prepare(mechanism: Mechanism, points: &Points, size: usize) -> Result<Prepare
 }
 
 /// A receipt from a budget that is just large enough: the data are public.
-pub(super) fn pay(mechanism: Mechanism, epsilons: &[Epsilon]) -> Result<Receipt, Failure> {
+pub(super) fn pay(mechanism: Mechanism, epsilons: &[Epsilon]) -> Result<Receipt, Error> {
     let column = |(index, &epsilon): (usize, &Epsilon)| ColumnCharge {
         name: format!("column {index}"),
         epsilon,
@@ -156,7 +156,7 @@ pub(super) fn pay(mechanism: Mechanism, epsilons: &[Epsilon]) -> Result<Receipt,
 }
 
 /// The figure, from the file alone.
-pub(super) fn draw(folder: &Path, measure: Measure) -> Result<(), Failure> {
+pub(super) fn draw(folder: &Path, measure: Measure) -> Result<(), Error> {
     let sheet = Sheet::open(folder, measure.layout())?;
     figure(&sheet.rows(), measure).write(folder, measure.layout().name)
 }

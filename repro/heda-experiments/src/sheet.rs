@@ -1,7 +1,7 @@
 //! The file behind an experiment: one row a measurement, written as soon as it is known, so that an
 //! interrupted run goes on where it stopped. Every row says which seed, version and machine.
 
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda::files::write_whole;
 use heda_learn::metrics::Summary;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(super) struct Sheet {
 
 impl Sheet {
     /// Reads what is there, or begins an empty file.
-    pub(super) fn open(folder: &Path, layout: &'static SheetLayout) -> Result<Self, Failure> {
+    pub(super) fn open(folder: &Path, layout: &'static SheetLayout) -> Result<Self, Error> {
         let path = folder.join(format!("{}.csv", layout.name));
         let mut sheet = Self {
             layout,
@@ -40,9 +40,9 @@ impl Sheet {
         Ok(sheet)
     }
 
-    fn failure(&self, what: &str) -> Failure {
+    fn failure(&self, what: &str) -> Error {
         let path = self.path.display();
-        Failure::input(format!(
+        Error::input(format!(
             "{path}: {what}; move the file away or choose another folder"
         ))
     }
@@ -56,7 +56,7 @@ impl Sheet {
             .collect()
     }
 
-    fn parse(&self, text: &str) -> Result<Vec<Vec<String>>, Failure> {
+    fn parse(&self, text: &str) -> Result<Vec<Vec<String>>, Error> {
         let mut lines = text.lines();
         let header = self.header();
         if lines.next() != Some(header.join(",").as_str()) {
@@ -84,8 +84,8 @@ impl Sheet {
         &mut self,
         seed: u64,
         key: &[String],
-        measure: impl FnOnce() -> Result<Vec<String>, Failure>,
-    ) -> Result<(), Failure> {
+        measure: impl FnOnce() -> Result<Vec<String>, Error>,
+    ) -> Result<(), Error> {
         if self.has(seed, key) {
             return Ok(());
         }
@@ -106,11 +106,11 @@ impl Sheet {
         seed: u64,
         load: &str,
         rows: Vec<Vec<String>>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         for mut row in rows {
             if row.len() != self.layout.columns.len() {
                 let what = format!("{}: a row of {} cells", self.layout.name, row.len());
-                return Err(Failure::new(Kind::Bug, what));
+                return Err(Error::bug(what.to_string()));
             }
             let version = env!("CARGO_PKG_VERSION").to_owned();
             row.extend([seed.to_string(), version, machine(), load.to_owned()]);
@@ -119,7 +119,7 @@ impl Sheet {
         self.write()
     }
 
-    fn write(&self) -> Result<(), Failure> {
+    fn write(&self) -> Result<(), Error> {
         let mut text = self.header().join(",") + "\n";
         for row in &self.rows {
             text += &(row.join(",") + "\n");
@@ -289,7 +289,7 @@ mod tests {
                 .complete(7, &key(k), || Ok(vec![value.to_owned()]))
                 .unwrap();
         }
-        let failed = sheet.complete(8, &key(3), || Err(Failure::input("stopped")));
+        let failed = sheet.complete(8, &key(3), || Err(Error::input("stopped")));
         assert!(failed.is_err());
         let mut again = Sheet::open(folder.path(), &LAYOUT).unwrap();
         assert_eq!(again.rows().len(), 2);

@@ -13,7 +13,7 @@ use super::clock::processor_seconds;
 use super::printed::TABLE_3B;
 use super::sheet::{Sheet, SheetLayout};
 use super::{Options, data_set};
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda::local_job::{LocalJob, Rest, paper_settings};
 use heda::summary::Summary;
 use heda_crypto::random::Randomness;
@@ -23,7 +23,6 @@ use heda_dp::centroid::Reference;
 use heda_dp::cluster::default_size;
 use heda_dp::ima;
 use heda_dp::points::Points;
-use heda_job::job::Quiet;
 use heda_job::proposal::{Engine, Spending};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
@@ -66,8 +65,8 @@ const QUICK_ROWS: usize = 600;
 /// By how much a quick run shortens the training of engine `paper`.
 const QUICK_SHARE: u32 = 20;
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl std::fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
 /// The engine that stands beside `paper`, as files call it.
@@ -100,7 +99,7 @@ fn dial_repeats(engine: Engine, bundle: Bundle) -> u64 {
 /// Table 3b: everything encrypted. The paper's coding first; then one that respects what the
 /// levels mean, where that is another one. The slow engine has it on Car alone: all columns there
 /// are ordered levels, which the paper's alphabetical order mixes up.
-pub(super) fn all_encrypted(options: &Options) -> Result<(), Failure> {
+pub(super) fn all_encrypted(options: &Options) -> Result<(), Error> {
     sweep(options, Coding::Paper, |_, _, features, _| vec![features])?;
     sweep(
         options,
@@ -115,7 +114,7 @@ pub(super) fn all_encrypted(options: &Options) -> Result<(), Failure> {
 
 /// Figure 7: from one encrypted feature to all of them, the ends first. Engine `paper` is so slow
 /// that its curve has three points, of one split.
-pub(super) fn dial(options: &Options) -> Result<(), Failure> {
+pub(super) fn dial(options: &Options) -> Result<(), Error> {
     let few = |engine: Engine| options.quick || engine == Engine::Paper;
     sweep(
         options,
@@ -145,7 +144,7 @@ fn sweep(
     options: &Options,
     coding: Coding,
     iotas: impl Fn(Engine, Bundle, usize, u64) -> Vec<usize>,
-) -> Result<(), Failure> {
+) -> Result<(), Error> {
     let mut sheet = Sheet::open(&options.out, &RUNS)?;
     for repeat in 0.. {
         let mut more = false;
@@ -191,7 +190,7 @@ struct Setting {
 }
 
 impl Setting {
-    fn data(&self, seed: u64) -> Result<Dataset, Failure> {
+    fn data(&self, seed: u64) -> Result<Dataset, Error> {
         let most = self.quick.then_some(QUICK_ROWS);
         data_set(self.bundle, self.coding, most, seed)
     }
@@ -242,7 +241,7 @@ impl Setting {
     }
 
     /// The job under encryption.
-    fn encrypted(&self, sheet: &mut Sheet, seed: u64) -> Result<(), Failure> {
+    fn encrypted(&self, sheet: &mut Sheet, seed: u64) -> Result<(), Error> {
         let data = self.data(seed)?;
         let job = self.job(&data, seed);
         let batch_rows = job.settings.as_ref().map_or("all".to_owned(), |settings| {
@@ -251,7 +250,7 @@ impl Setting {
         let key = self.key(&data, &self.engine.to_string(), "laplace");
         sheet.complete(seed, &key, || {
             let before = processor_seconds();
-            let done = job.run_on(&data, &mut Quiet)?.summary;
+            let done = job.run_on(&data, &mut heda::quiet)?.summary;
             let processor = processor_seconds()
                 .zip(before)
                 .map(|(after, before)| after - before);
@@ -260,7 +259,7 @@ impl Setting {
     }
 
     /// The same reading of mixed training with IMA, in clear.
-    fn simulated(&self, sheet: &mut Sheet, seed: u64) -> Result<(), Failure> {
+    fn simulated(&self, sheet: &mut Sheet, seed: u64) -> Result<(), Error> {
         let data = self.data(seed)?;
         let key = self.key(&data, "clear", "ima");
         sheet.complete(seed, &key, || {
@@ -270,7 +269,7 @@ impl Setting {
             let (kept, low) = order.split_at(self.iota);
             let (mixed, epsilon) = with_ima(&training, low, seed, &key)?;
             let all: Vec<usize> = (0..order.len()).collect();
-            let share = |rows: &Dataset, features: &[usize]| -> Result<String, Failure> {
+            let share = |rows: &Dataset, features: &[usize]| -> Result<String, Error> {
                 Ok(format!(
                     "{:.6}",
                     oracle_accuracy(rows, &test, features.iter().copied())?
@@ -324,7 +323,7 @@ fn with_ima(
     low: &[usize],
     seed: u64,
     key: &[String],
-) -> Result<(Dataset, Option<f64>), Failure> {
+) -> Result<(Dataset, Option<f64>), Error> {
     if low.is_empty() {
         return Ok((rows.clone(), None));
     }

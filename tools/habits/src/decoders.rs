@@ -156,7 +156,7 @@ mod tests {
     fn known_decoders_are_found() {
         let found = decoders().unwrap();
         for known in [
-            "heda-cli know::run",
+            "heda know::know",
             "heda-crypto MaskSetup::finish",
             "heda-experiments Sheet::open",
             "heda-learn Schema::parse",

@@ -11,7 +11,7 @@ mod transfer;
 
 use crate::output;
 use clap::{Args, ValueEnum};
-use heda::failure::Failure;
+use heda::Error;
 use serde::Serialize;
 
 /// Measure cryptography and engines on this machine
@@ -54,7 +54,7 @@ struct BenchReport {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Error> {
     let wanted = |part| arguments.only.is_none_or(|only| only == part);
     let report = BenchReport {
         version: env!("CARGO_PKG_VERSION"),
@@ -71,10 +71,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Failure> {
     }
 }
 
-fn when<T>(
-    wanted: bool,
-    measure: impl FnOnce() -> Result<T, Failure>,
-) -> Result<Option<T>, Failure> {
+fn when<T>(wanted: bool, measure: impl FnOnce() -> Result<T, Error>) -> Result<Option<T>, Error> {
     wanted.then(measure).transpose()
 }
 

@@ -3,7 +3,7 @@
 use crate::output;
 use clap::CommandFactory;
 use clap_complete::{Shell, generate};
-use heda::failure::Failure;
+use heda::Error;
 
 /// Print a script by which a shell completes commands and options
 #[derive(Debug, clap::Args)]
@@ -17,7 +17,7 @@ pub(crate) struct CompletionsArguments {
     shell: Shell,
 }
 
-pub(crate) fn run(arguments: &CompletionsArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &CompletionsArguments) -> Result<(), Error> {
     let mut script = Vec::new();
     let mut command = super::Arguments::command();
     generate(arguments.shell, &mut command, "heda", &mut script);

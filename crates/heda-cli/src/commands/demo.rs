@@ -1,8 +1,8 @@
 //! `heda demo`: a whole job on this machine with a bundled data set.
 
 use crate::output;
-use crate::progress::{Phases, Progress};
-use heda::failure::Failure;
+use crate::progress::{Phases, ProgressLine};
+use heda::Error;
 use heda::local_job::{LocalJob, Rest};
 use heda::report;
 use heda::{Bundle, Coding, Engine, Epsilon, Goal, Iota, Randomness, Score, Spending};
@@ -93,23 +93,23 @@ impl DemoArguments {
         }
     }
 
-    fn goal(&self) -> Result<Option<Goal>, Failure> {
+    fn goal(&self) -> Result<Option<Goal>, Error> {
         let auto = self.iota == Some(Iota::Auto);
         match (auto, self.within_seconds, self.accuracy_loss) {
             (false, None, None) => Ok(None),
             (true, Some(seconds), None) => Ok(Some(Goal::WithinSeconds(seconds))),
             (true, None, Some(points)) => Ok(Some(Goal::AccuracyLoss(points / 100.0))),
-            (true, ..) => Err(Failure::input(
+            (true, ..) => Err(Error::input(
                 "--iota auto needs a goal: --within-seconds or --accuracy-loss",
             )),
-            (false, ..) => Err(Failure::input(
+            (false, ..) => Err(Error::input(
                 "--within-seconds and --accuracy-loss go with --iota auto",
             )),
         }
     }
 }
 
-pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Error> {
     let spending = arguments
         .epsilon
         .map_or(Spending::Automatic, Spending::Total);
@@ -135,7 +135,9 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Failure> {
             .map_or_else(Randomness::from_os, Randomness::seeded),
     };
     output::warn_of_leaks(arguments.engine);
-    let mut finished = job.run(&mut Progress::new(arguments.phases()))?;
+    let mut line = ProgressLine::new(arguments.phases());
+    let mut finished = job.run(&mut |progress| line.show(progress))?;
+    drop(line);
     if let Some(folder) = &arguments.out {
         finished.write(folder, &report::command_line())?;
     }

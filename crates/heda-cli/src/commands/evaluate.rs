@@ -2,8 +2,8 @@
 
 use crate::options::CsvOptions;
 use crate::output;
+use heda::Error;
 use heda::data;
-use heda::failure::Failure;
 use heda::model::{self, Errors, Evaluation};
 use std::path::PathBuf;
 
@@ -30,14 +30,14 @@ pub(crate) struct EvaluateArguments {
     csv: CsvOptions,
 }
 
-pub(crate) fn run(arguments: &EvaluateArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &EvaluateArguments) -> Result<(), Error> {
     let model = model::read(&arguments.model)?;
     let format = arguments.csv.format();
     let (data, report) = data::read(&arguments.data, model.schema(), format)?;
     output::warn(report.warnings());
     if model.is_numeric() {
         let errors = model.errors(&data);
-        let errors = errors.ok_or_else(|| Failure::input("the file has no rows"))?;
+        let errors = errors.ok_or_else(|| Error::input("the file has no rows"))?;
         return match arguments.json {
             true => output::print_json(&errors),
             false => output::print_text(&error_text(&errors)),

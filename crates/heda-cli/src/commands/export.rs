@@ -1,7 +1,7 @@
 //! `heda export`: a model for other programs.
 
 use crate::output;
-use heda::failure::Failure;
+use heda::Error;
 use heda::files::write_whole;
 use heda::model;
 use serde::Serialize;
@@ -40,7 +40,7 @@ struct ExportReport<'a> {
     classes: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &ExportArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ExportArguments) -> Result<(), Error> {
     let model = model::read(&arguments.model)?;
     let content = model::to_onnx(&model);
     write_whole(&arguments.out, &content)?;

@@ -2,7 +2,7 @@
 
 use crate::output::{self, note};
 use clap::Args;
-use heda::failure::Failure;
+use heda::Error;
 use heda::identity::{self, PeerFingerprint};
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ struct SchemaWritten {
     fingerprint: PeerFingerprint,
 }
 
-pub(crate) fn run(arguments: Init) -> Result<(), Failure> {
+pub(crate) fn run(arguments: Init) -> Result<(), Error> {
     let make = match arguments.renew {
         true => identity::renew,
         false => identity::create,

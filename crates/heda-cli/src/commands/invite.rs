@@ -2,8 +2,8 @@
 
 use crate::options::TrainingOptions;
 use crate::output;
+use heda::Error;
 use heda::confirmed_schema;
-use heda::failure::Failure;
 use heda::identity::PeerFingerprint;
 use heda::invitation::{Invite, InviteWritten};
 use heda::layout::{command, fitted};
@@ -78,7 +78,7 @@ impl InviteArguments {
     }
 }
 
-pub(crate) fn run(arguments: &InviteArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &InviteArguments) -> Result<(), Error> {
     let (text, schema) = confirmed_schema(&arguments.schema, arguments.unconfirmed)?;
     let data_set = arguments.dataset.clone();
     let data_set = data_set.unwrap_or_else(|| schema.name().to_owned());
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &InviteArguments) -> Result<(), Failure> {
         Some(promise) => job.private(promise),
         None => job,
     };
-    let job = job.build().map_err(Failure::input)?;
+    let job = job.build()?;
     let invite = Invite {
         name: &arguments.name,
         job: &job,

@@ -2,7 +2,7 @@
 
 use crate::output;
 use clap::CommandFactory;
-use heda::failure::Failure;
+use heda::Error;
 use std::path::PathBuf;
 
 /// Write manual pages, one for each command
@@ -15,9 +15,9 @@ pub(crate) struct ManArguments {
     out: PathBuf,
 }
 
-pub(crate) fn run(arguments: &ManArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ManArguments) -> Result<(), Error> {
     let out = &arguments.out;
-    let told = |e: std::io::Error| Failure::input(format!("{}: {e}", out.display()));
+    let told = |e: std::io::Error| Error::input(format!("{}: {e}", out.display()));
     std::fs::create_dir_all(out).map_err(told)?;
     clap_mangen::generate_to(super::Arguments::command(), out).map_err(told)?;
     output::print_text(&format!("manual pages are in {}", out.display()))

@@ -19,7 +19,7 @@ mod train;
 
 use crate::output::{self, OutputOptions};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use heda::failure::Failure;
+use heda::Error;
 use heda::system::{LogFormat, exit_on_interrupt, start_log};
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -104,7 +104,7 @@ pub(crate) fn parse() -> Result<Arguments, ExitCode> {
 }
 
 /// Runs the chosen command.
-pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: Arguments) -> Result<(), Error> {
     arguments.output.apply();
     let command = arguments.command;
     if !command.stops_by_itself() {

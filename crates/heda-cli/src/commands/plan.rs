@@ -1,11 +1,10 @@
 //! `heda plan`: what a job will cost, before it runs.
 
 use crate::output;
-use heda::failure::{Failure, Kind};
+use heda::Error;
+use heda::forecast::{Subject, Took};
 use heda::layout::fitted;
-use heda::plan::{Plan, PlanCheck, PlanSubject};
-use heda::planning::Took;
-use heda::{Bundle, Coding, Delta, Epsilon, RemoteJob, schema};
+use heda::{Bundle, Coding, Delta, Epsilon, JobFile, schema};
 use std::path::PathBuf;
 
 /// Estimate time, memory and traffic of a job before it runs
@@ -78,20 +77,20 @@ pub(crate) struct PlanArguments {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &PlanArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &PlanArguments) -> Result<(), Error> {
     let subject = match &arguments.job {
         Some(path) => {
-            let job = RemoteJob::as_invited(path, arguments.answers.as_deref())?;
-            PlanSubject::of_job(&job, arguments.rows, arguments.providers)?
+            let job = JobFile::as_invited(path, arguments.answers.as_deref())?;
+            Subject::of_job(&job, arguments.rows, arguments.providers)?
         }
         None => of_arguments(arguments)?,
     };
     if arguments.run {
         return output::print_json(&subject.run()?);
     }
-    let mut plan = subject.plan()?;
+    let mut plan = subject.forecast()?;
     if arguments.check {
-        plan.check = Some(check(&plan)?);
+        plan.compare(&run_apart()?);
     }
     match arguments.json {
         true => output::print_json(&plan),
@@ -100,8 +99,8 @@ pub(crate) fn run(arguments: &PlanArguments) -> Result<(), Failure> {
 }
 
 /// Runs what was planned in a process of its own, whose memory is the job's.
-fn check(plan: &Plan) -> Result<PlanCheck, Failure> {
-    let program = std::env::current_exe().map_err(Failure::input)?;
+fn run_apart() -> Result<Took, Error> {
+    let program = std::env::current_exe().map_err(Error::input)?;
     let arguments = std::env::args_os().skip(1);
     let arguments = arguments.filter(|argument| argument != "--check" && argument != "--json");
     let ran = std::process::Command::new(program)
@@ -109,44 +108,31 @@ fn check(plan: &Plan) -> Result<PlanCheck, Failure> {
         .arg("--run")
         .stderr(std::process::Stdio::inherit())
         .output()
-        .map_err(Failure::input)?;
+        .map_err(Error::input)?;
     if !ran.status.success() {
-        return Err(Failure::input("the job that was planned could not be run"));
+        return Err(Error::input("the job that was planned could not be run"));
     }
-    let took: Took = serde_json::from_slice(&ran.stdout).map_err(|e| Failure::new(Kind::Bug, e))?;
-    let off = |found: f64, planned: f64| 100.0 * (found / planned - 1.0);
-    let memory = took.peak_memory.zip(plan.peak_memory_bytes);
-    Ok(PlanCheck {
-        seconds: took.seconds,
-        bytes_user_to_providers: took.sent,
-        bytes_providers_to_user: took.received,
-        round_trips_per_provider: took.round_trips / plan.providers as u64,
-        peak_memory_bytes: took.peak_memory,
-        time_off_percent: off(took.seconds, plan.seconds),
-        memory_off_percent: memory.map(|(found, planned)| off(found as f64, planned as f64)),
-    })
+    serde_json::from_slice(&ran.stdout).map_err(Error::bug)
 }
 
-fn of_arguments(arguments: &PlanArguments) -> Result<PlanSubject, Failure> {
+fn of_arguments(arguments: &PlanArguments) -> Result<Subject, Error> {
     let (schema, rows) = match (&arguments.schema, arguments.dataset) {
         (Some(path), _) => {
             let (_, schema) = schema::read(path)?;
             (schema, arguments.rows.unwrap_or_default())
         }
         (None, Some(bundle)) => {
-            let (data, _) = bundle
-                .table(arguments.coding)
-                .map_err(|e| Failure::new(Kind::Bug, e))?;
+            let (data, _) = bundle.table(arguments.coding).map_err(Error::bug)?;
             let rows = arguments.rows.unwrap_or(data.rows());
             (bundle.schema(arguments.coding), rows)
         }
-        (None, None) => return Err(Failure::input("name a job, a bundled data set or a schema")),
+        (None, None) => return Err(Error::input("name a job, a bundled data set or a schema")),
     };
     if let Some(epsilon) = arguments.private {
         let promise = (epsilon, arguments.delta.map(Delta::get));
-        return PlanSubject::of_promise(schema, rows, arguments.providers, promise);
+        return Subject::of_promise(schema, rows, arguments.providers, promise);
     }
-    PlanSubject::of_schema(
+    Subject::of_schema(
         schema,
         rows,
         arguments.providers,

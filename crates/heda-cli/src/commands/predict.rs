@@ -2,7 +2,7 @@
 
 use crate::options::CsvOptions;
 use crate::output;
-use heda::failure::Failure;
+use heda::Error;
 use heda::files::write_whole;
 use heda::model::{self, Model, Predictions};
 use serde::Serialize;
@@ -73,7 +73,7 @@ struct PredictionRow {
     probabilities: Option<Vec<f64>>,
 }
 
-pub(crate) fn run(arguments: &PredictArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &PredictArguments) -> Result<(), Error> {
     let model = model::read(&arguments.model)?;
     let id = arguments.id.as_deref();
     let format = arguments.csv.format();

@@ -6,8 +6,8 @@ mod words;
 
 use crate::output;
 use clap::{Args, Subcommand, ValueEnum};
+use heda::Error;
 use heda::confirmed_schema;
-use heda::failure::Failure;
 use heda::layout::fitted;
 use heda::provider::{self, Finding, Invited, Verdict};
 use heda::system::{LogFormat, start_log};
@@ -189,7 +189,7 @@ impl ProviderArguments {
     }
 }
 
-pub(crate) fn run(arguments: ProviderArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: ProviderArguments) -> Result<(), Error> {
     match arguments.action {
         Action::Setup(arguments) => match setup::run(&arguments)? {
             Some(config) => run_serve(&Serve {
@@ -211,7 +211,7 @@ pub(crate) fn run(arguments: ProviderArguments) -> Result<(), Failure> {
     }
 }
 
-fn run_serve(arguments: &Serve) -> Result<(), Failure> {
+fn run_serve(arguments: &Serve) -> Result<(), Error> {
     let config = provider::load(&arguments.config)?;
     confirmed_schema(&config.schema, arguments.unconfirmed)?;
     let format = match arguments.log {
@@ -225,7 +225,7 @@ fn run_serve(arguments: &Serve) -> Result<(), Failure> {
     })
 }
 
-fn run_check(arguments: &Query) -> Result<(), Failure> {
+fn run_check(arguments: &Query) -> Result<(), Error> {
     let config = provider::load(&arguments.config)?;
     let findings = provider::check(&config);
     if arguments.json {
@@ -236,8 +236,8 @@ fn run_check(arguments: &Query) -> Result<(), Failure> {
     let bad = findings.iter().filter(|f| f.verdict == Verdict::Bad);
     match bad.count() {
         0 => Ok(()),
-        1 => Err(Failure::input("one thing must be put right")),
-        many => Err(Failure::input(format!("{many} things must be put right"))),
+        1 => Err(Error::input("one thing must be put right")),
+        many => Err(Error::input(format!("{many} things must be put right"))),
     }
 }
 
@@ -261,7 +261,7 @@ struct Previewed<'a> {
     words: &'a str,
 }
 
-fn run_preview(arguments: &PreviewArguments) -> Result<(), Failure> {
+fn run_preview(arguments: &PreviewArguments) -> Result<(), Error> {
     let config = arguments
         .config
         .as_deref()
@@ -285,7 +285,7 @@ fn run_preview(arguments: &PreviewArguments) -> Result<(), Failure> {
             provider::preview(config, job, arguments.answers.as_deref(), peer)?
         }
         _ => {
-            return Err(Failure::input(
+            return Err(Error::input(
                 "give --invitation, or --config, --job and --as",
             ));
         }
@@ -302,7 +302,7 @@ fn run_preview(arguments: &PreviewArguments) -> Result<(), Failure> {
     preview.refusal.map_or(Ok(()), Err)
 }
 
-fn run_status(arguments: &Query) -> Result<(), Failure> {
+fn run_status(arguments: &Query) -> Result<(), Error> {
     let config = provider::load(&arguments.config)?;
     let status = provider::status(&config)?;
     if arguments.json {
@@ -312,7 +312,7 @@ fn run_status(arguments: &Query) -> Result<(), Failure> {
     output::print_text(text.trim_end())
 }
 
-fn run_budget(arguments: &Query) -> Result<(), Failure> {
+fn run_budget(arguments: &Query) -> Result<(), Error> {
     let config = provider::load(&arguments.config)?;
     let budget = provider::budget(&config)?;
     if arguments.json {
@@ -328,7 +328,7 @@ struct Copied<'a> {
     files: &'a [PathBuf],
 }
 
-fn run_backup(arguments: &Backup) -> Result<(), Failure> {
+fn run_backup(arguments: &Backup) -> Result<(), Error> {
     let config = provider::load(&arguments.config)?;
     let made = provider::backup(&config, &arguments.out)?;
     if arguments.json {
@@ -347,10 +347,10 @@ struct ReleasedBudget<'a> {
     job: &'a str,
 }
 
-fn run_release(arguments: &ReleaseArguments) -> Result<(), Failure> {
+fn run_release(arguments: &ReleaseArguments) -> Result<(), Error> {
     let config = provider::load(&arguments.config)?;
     match provider::release(&config, &arguments.job)? {
-        false => Err(Failure::input(format!(
+        false => Err(Error::input(format!(
             "no job {} has anything set aside; `heda provider budget` lists those that have",
             arguments.job
         ))),
@@ -364,7 +364,7 @@ fn run_release(arguments: &ReleaseArguments) -> Result<(), Failure> {
     }
 }
 
-fn run_begin_anew(arguments: &BeginAnew) -> Result<(), Failure> {
+fn run_begin_anew(arguments: &BeginAnew) -> Result<(), Error> {
     let config = provider::load(&arguments.config)?;
     let because: String = arguments.because.chars().take(REASON_LIMIT).collect();
     let because = because.replace(char::is_control, " ");

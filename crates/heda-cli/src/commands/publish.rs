@@ -2,7 +2,7 @@
 
 use crate::output;
 use clap::{Args, ValueEnum};
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda::files::write_whole;
 use heda::publishing::{PublishRequest, PublishedColumns, preview, publish};
 use heda_dp::account::Mechanism;
@@ -74,7 +74,7 @@ impl From<Choice> for Mechanism {
 }
 
 /// Runs the command.
-pub(crate) fn run(arguments: &PublishArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &PublishArguments) -> Result<(), Error> {
     let (schema, data) = read(arguments)?;
     let request = PublishRequest {
         features: &arguments.features,
@@ -99,16 +99,16 @@ pub(crate) fn run(arguments: &PublishArguments) -> Result<(), Failure> {
     }
 }
 
-fn read(arguments: &PublishArguments) -> Result<(Schema, Dataset), Failure> {
-    let schema = Schema::read(&arguments.schema).map_err(Failure::input)?;
+fn read(arguments: &PublishArguments) -> Result<(Schema, Dataset), Error> {
+    let schema = Schema::read(&arguments.schema).map_err(Error::input)?;
     let read = TableReader::new(&schema).read_file(&arguments.data);
-    let (data, report) = read.map_err(Failure::input)?;
+    let (data, report) = read.map_err(Error::input)?;
     output::warn(report.warnings());
     Ok((schema, data))
 }
 
-fn csv_text(published: &PublishedColumns) -> Result<Vec<u8>, Failure> {
-    let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
+fn csv_text(published: &PublishedColumns) -> Result<Vec<u8>, Error> {
+    let bug = |e: &dyn std::fmt::Display| Error::bug(e.to_string());
     let (names, mut cells): (Vec<&str>, Vec<_>) = published.columns().unzip();
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(names).map_err(|e| bug(&e))?;

@@ -2,7 +2,7 @@
 
 use crate::output;
 use clap::ValueEnum;
-use heda::failure::Failure;
+use heda::Error;
 use heda::reference;
 
 /// Print every key of job, provider and schema files, or a JSON schema for editors
@@ -30,7 +30,7 @@ is not listed is refused, with the nearest one that is. `heda reference --json-s
 `schema`) prints a JSON schema for editors; [docs/schemas](schemas) has all three.
 ";
 
-pub(crate) fn run(arguments: &ReferenceArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ReferenceArguments) -> Result<(), Error> {
     if let Some(file) = arguments.json_schema {
         let file = match file {
             File::Job => reference::File::Job,

@@ -3,8 +3,8 @@
 use crate::options::CsvOptions;
 use crate::output::{note, print_json, print_text};
 use clap::Args;
-use heda::failure::Failure;
-use heda::scoring::ScoreReport;
+use heda::Error;
+use heda::forecast::ScoreReport;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::schema::Schema;
@@ -58,11 +58,11 @@ pub(crate) struct ScoreArguments {
 
 const BAR: usize = 24;
 
-pub(crate) fn run(arguments: &ScoreArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &ScoreArguments) -> Result<(), Error> {
     if let (true, Some(path)) = (arguments.infer_schema, &arguments.data) {
         let format = arguments.csv.format();
         let proposal = heda_learn::infer::propose(path, arguments.label.as_deref(), format);
-        return print_text(proposal.map_err(Failure::input)?.text.trim_end());
+        return print_text(proposal.map_err(Error::input)?.text.trim_end());
     }
     let (name, data, report) = read(arguments)?;
     for warning in report.warnings() {
@@ -75,19 +75,19 @@ pub(crate) fn run(arguments: &ScoreArguments) -> Result<(), Failure> {
     }
 }
 
-fn read(arguments: &ScoreArguments) -> Result<(String, Dataset, ReadReport), Failure> {
+fn read(arguments: &ScoreArguments) -> Result<(String, Dataset, ReadReport), Error> {
     if let Some(bundle) = arguments.dataset {
-        let (data, report) = bundle.table(arguments.coding).map_err(Failure::input)?;
+        let (data, report) = bundle.table(arguments.coding).map_err(Error::input)?;
         return Ok((bundle.name().into(), data, report));
     }
     let (Some(data), Some(schema)) = (&arguments.data, &arguments.schema) else {
         let remedy = "a table needs --schema; --infer-schema proposes one";
-        return Err(Failure::input(remedy));
+        return Err(Error::input(remedy));
     };
-    let schema = Schema::read(schema).map_err(Failure::input)?;
+    let schema = Schema::read(schema).map_err(Error::input)?;
     let reader = TableReader::new(&schema).with_format(arguments.csv.format());
     let table = reader.read_file(data);
-    let (data, report) = table.map_err(Failure::input)?;
+    let (data, report) = table.map_err(Error::input)?;
     Ok((schema.name().into(), data, report))
 }
 

@@ -2,8 +2,8 @@
 
 use crate::options::{CsvOptions, PrivateOptions, TrainingOptions};
 use crate::output;
-use crate::progress::{Phases, Progress};
-use heda::failure::Failure;
+use crate::progress::{Phases, ProgressLine};
+use heda::Error;
 use heda::files::write_whole;
 use heda::layout::{command, fitted, wrapped};
 use heda::schema::{self, Proposal};
@@ -73,7 +73,7 @@ struct Table {
     from_rows: bool,
 }
 
-pub(crate) fn run(arguments: &SimulateArguments) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &SimulateArguments) -> Result<(), Error> {
     let table = match &arguments.schema {
         Some(schema) => by_schema(arguments, schema)?,
         None => by_looking(arguments)?,
@@ -85,7 +85,9 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Result<(), Failure> {
     if let Some(seed) = arguments.seed {
         simulation = simulation.danger_seeded(seed);
     }
-    let mut trained = simulation.run(&table.data, &mut Progress::new(phases))?;
+    let mut line = ProgressLine::new(phases);
+    let mut trained = simulation.run(&table.data, &mut |progress| line.show(progress))?;
+    drop(line);
     if table.from_rows {
         trained.note_bounds_from_rows();
     }
@@ -107,7 +109,7 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Result<(), Failure> {
     output::print_text(&parts.join("\n\n"))
 }
 
-fn job(arguments: &SimulateArguments, table: &Table) -> Result<Job, Failure> {
+fn job(arguments: &SimulateArguments, table: &Table) -> Result<Job, Error> {
     let schema = &table.schema;
     let job = Job::builder(schema.name(), schema.clone());
     let job = arguments.training.put_into(job);
@@ -116,15 +118,14 @@ fn job(arguments: &SimulateArguments, table: &Table) -> Result<Job, Failure> {
             let rows = table.data.rows();
             let held_out = arguments.training.held_out().of(rows as u64);
             let training = rows - held_out as usize;
-            job.private_within(epsilon, delta.map(Delta::get), training)
-                .map_err(Failure::input)?
+            job.private_within(epsilon, delta.map(Delta::get), training)?
         }
         None => job,
     };
-    job.build().map_err(Failure::input)
+    job.build()
 }
 
-fn by_schema(arguments: &SimulateArguments, path: &Path) -> Result<Table, Failure> {
+fn by_schema(arguments: &SimulateArguments, path: &Path) -> Result<Table, Error> {
     let (text, schema) = schema::read(path)?;
     let (data, report) = data::read(&arguments.data, &schema, arguments.csv.format())?;
     output::warn(report.warnings());
@@ -136,7 +137,7 @@ fn by_schema(arguments: &SimulateArguments, path: &Path) -> Result<Table, Failur
     })
 }
 
-fn by_looking(arguments: &SimulateArguments) -> Result<Table, Failure> {
+fn by_looking(arguments: &SimulateArguments) -> Result<Table, Error> {
     let (path, format) = (&arguments.data, arguments.csv.format());
     let proposal = schema::propose(path, arguments.label.as_deref(), format)?;
     if let Some(path) = &arguments.write_schema {
@@ -145,7 +146,7 @@ fn by_looking(arguments: &SimulateArguments) -> Result<Table, Failure> {
     let (data, _) = proposal
         .reader(format)
         .read_file(path)
-        .map_err(Failure::input)?;
+        .map_err(Error::input)?;
     let Proposal {
         schema,
         assumptions,

@@ -1,13 +1,12 @@
 //! `heda train`: a job with providers over the network.
 
 use crate::output::{self, note};
-use crate::progress::{self, Phases, Progress};
+use crate::progress::{self, Phases, ProgressLine};
 use crate::waiting::WaitingLine;
 use clap::Args;
-use heda::Observer;
+use heda::Error;
 use heda::confirmed_schema;
-use heda::failure::Failure;
-use heda::{DataUser, Listener, Notice, RemoteJob, ResultFolder, report};
+use heda::{JobFile, Listener, Progress, ResultFolder, report};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -62,14 +61,14 @@ fn permissions(text: &str) -> Result<u32, NotAMode> {
 #[error("three octal digits, such as 600 or 640, by which the owner can read and write")]
 struct NotAMode;
 
-pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Train) -> Result<(), Error> {
     let job = match &arguments.answers {
-        Some(folder) => RemoteJob::with_answers(&arguments.job, folder)?,
-        None => RemoteJob::load(&arguments.job)?,
+        Some(folder) => JobFile::with_answers(&arguments.job, folder)?,
+        None => JobFile::load(&arguments.job)?,
     };
     let job = match arguments.patience {
         Some(seconds) => {
-            (job.with_patience(seconds)).map_err(|e| Failure::input(format!("--patience: {e}")))?
+            (job.with_patience(seconds)).map_err(|e| Error::input(format!("--patience: {e}")))?
         }
         None => job,
     };
@@ -88,7 +87,7 @@ pub(crate) fn run(arguments: &Train) -> Result<(), Failure> {
         command: &report::command_line(),
         mode: arguments.mode,
     };
-    let trained = DataUser::train_remotely(&job, &into, listener(Phases::of(job.job())));
+    let trained = job.train(&into, listener(Phases::of(job.job())));
     // A thread that ends late may still have the listener, and with it the line on the terminal.
     progress::erase();
     let trained = trained?;
@@ -104,14 +103,14 @@ fn listener(phases: Phases) -> Listener {
     let shown = Mutex::new(Shown {
         phases,
         waiting: WaitingLine::new(),
-        progress: progress::is_in_place().then(|| Progress::new(phases)),
+        line: progress::is_in_place().then(|| ProgressLine::new(phases)),
     });
-    Arc::new(move |notice| {
+    Arc::new(move |progress| {
         // What another thread left behind is good enough for showing.
         shown
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .see(notice);
+            .see(progress);
     })
 }
 
@@ -120,46 +119,43 @@ struct Shown {
     phases: Phases,
     waiting: WaitingLine,
     /// The line that changes, if there is one.
-    progress: Option<Progress>,
+    line: Option<ProgressLine>,
 }
 
 impl Shown {
-    fn see(&mut self, notice: Notice) {
-        match (notice, &mut self.progress) {
-            (Notice::Phase(name), Some(progress)) => progress.phase(name),
-            (Notice::Split(reason), Some(progress)) => progress.split_chosen(&reason),
+    fn see(&mut self, progress: Progress) {
+        match (progress, &mut self.line) {
             (
-                Notice::Iteration {
-                    done,
-                    at_most,
-                    norm,
-                },
-                Some(progress),
-            ) => progress.iteration(done, at_most, norm),
-            (notice, _) => {
+                passing @ (Progress::Phase(_) | Progress::Split(_) | Progress::Iteration { .. }),
+                Some(line),
+            ) => {
+                // The job is stopped by signals.
+                let _ = line.show(passing);
+            }
+            (staying, _) => {
                 progress::erase();
-                self.tell(notice);
+                self.tell(staying);
             }
         }
     }
 
     /// Lines that stay.
-    fn tell(&mut self, notice: Notice) {
-        match notice {
-            Notice::Retry {
+    fn tell(&mut self, progress: Progress) {
+        match progress {
+            Progress::Retry {
                 provider,
                 cause,
                 left,
             } => self.waiting.waits(&provider, &cause, left),
-            Notice::Reached(provider) => {
+            Progress::Reached(provider) => {
                 let words = format!("connected to {provider}");
                 self.waiting.over(&provider, &words);
             }
-            Notice::Connected => note!("connected to all providers"),
-            Notice::Seeded(provider) => note!(
+            Progress::Connected => note!("connected to all providers"),
+            Progress::Seeded(provider) => note!(
                 "heda: {provider} runs with a seed: it can be repeated, and protects nothing of its rows"
             ),
-            Notice::CountsOn { agreed, asked } if agreed < asked => {
+            Progress::CountsOn { agreed, asked } if agreed < asked => {
                 // Shares are such that as many as are counted on reach the noise that is needed.
                 let larger = (f64::from(asked + 1) / f64::from(agreed + 1)).sqrt();
                 note!(
@@ -168,27 +164,24 @@ impl Shown {
                      know` saves it"
                 );
             }
-            Notice::CountsOn { .. } => {}
-            Notice::LostAnswer => {
+            Progress::CountsOn { .. } => {}
+            Progress::LostAnswer(_) => {
                 note!("an answer was lost on the line; the job goes on without it");
             }
-            Notice::Phase(name) => {
-                // One word a phase, for scripts that wait for one.
-                if self.phases.words(name).is_some() {
-                    note!("{name}");
-                }
-            }
-            Notice::Split(reason) => note!("{reason}"),
-            Notice::Iteration {
+            // One word a phase, for scripts that wait for one.
+            Progress::Phase(name) if self.phases.words(name).is_some() => note!("{name}"),
+            Progress::Split(reason) => note!("{reason}"),
+            Progress::Iteration {
                 done,
                 at_most,
                 norm,
             } => note!("{}", progress::plain(done, at_most, norm)),
-            Notice::Lost { provider, cause } => note!("lost {provider}: {cause}"),
-            Notice::Ledger(words) => note!("{words}"),
-            Notice::LeftBehind(provider) => {
+            Progress::Lost { provider, cause } => note!("lost {provider}: {cause}"),
+            Progress::Ledger(words) => note!("{words}"),
+            Progress::LeftBehind(provider) => {
                 note!("going on without {provider}, with new masks");
             }
+            _ => {}
         }
     }
 }

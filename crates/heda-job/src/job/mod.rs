@@ -8,6 +8,7 @@ mod outcome;
 mod path;
 #[cfg(test)]
 mod path_tests;
+mod progress;
 mod provider;
 #[cfg(test)]
 mod provider_tests;
@@ -22,9 +23,10 @@ mod training;
 mod user;
 
 pub use outcome::{
-    ChosenPenalty, ClassFit, NotKept, Observer, Outcome, PhaseTime, ProviderSummary, Quiet,
-    Revealed, Shrunk, ToldCharge, TriedPenalty,
+    ChosenPenalty, ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed, Shrunk, ToldCharge,
+    TriedPenalty,
 };
+pub use progress::{NotKept, Observer, Progress, Quiet};
 pub use provider::{Provider, Served};
 pub use purchase::Purchased;
 pub use spec::{Checkpoint, IotaChooser, JobSpec, Known, NoIota, Tried};

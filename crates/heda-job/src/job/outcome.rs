@@ -1,7 +1,5 @@
-//! What a job leaves behind, and who watches it.
+//! What a job leaves behind.
 
-use super::Checkpoint;
-use crate::guard::LedgerHead;
 use crate::histogram::Histogram;
 use crate::proposal::{Privacy, Split};
 use heda_blocks::channel::{Recorded, Traffic};
@@ -17,57 +15,6 @@ use heda_learn::private::{MOMENT_ANSWERS, PrivatePlan};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// A checkpoint could not be kept, so the job does not go on.
-#[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct NotKept(Box<dyn std::error::Error + Send + Sync>);
-
-impl NotKept {
-    /// For this reason, which names the remedy.
-    pub fn because(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self(cause.into())
-    }
-}
-
-/// Watches a job. Every method has an empty default but [`Observer::checkpoint`].
-pub trait Observer {
-    /// A phase begins.
-    fn phase(&mut self, _name: &'static str) {}
-
-    /// This provider says that its random numbers come from a seed: it protects nothing.
-    fn seeded_provider(&mut self, _name: &str) {}
-
-    /// A provider said how far its books have come.
-    fn ledger(&mut self, _provider: &str, _head: &LedgerHead) {}
-
-    /// Each provider of a private job counts on so many others' noise, and the job had asked for so
-    /// many: the noise is larger where some provider counts on fewer.
-    fn counts_on(&mut self, _agreed: u32, _asked: u32) {}
-
-    /// An answer was given by some provider and did not arrive; the job goes on without it.
-    fn lost_answer(&mut self, _number: u32) {}
-
-    /// The number of encrypted features was chosen, for this reason.
-    fn split_chosen(&mut self, _reason: &str) {}
-
-    /// An iteration is done: so many in all so far, of at most so many, and the gradient's norm.
-    fn iteration(&mut self, _done: u32, _at_most: u32, _norm: Option<f64>) {}
-
-    /// The state after the split, each iteration and each evaluation, to be kept before the job goes on. An
-    /// error stops the job; `Ok(false)` stops it in good order.
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, NotKept>;
-}
-
-/// Watches nothing.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Quiet;
-
-impl Observer for Quiet {
-    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<bool, NotKept> {
-        Ok(true)
-    }
-}
 
 /// One trained model.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,8 @@
 //! A path of penalties bit by bit: the job with gradients in clear, against the same steps written
 //! down one after the other with the same coins.
 
-use super::outcome::{ChosenPenalty, Quiet};
+use super::outcome::ChosenPenalty;
+use super::progress::Quiet;
 use super::spec::{Checkpoint, JobSpec, Tried};
 use super::training::TrainingInput;
 use super::user::JobRunner;

@@ -1,6 +1,7 @@
 //! Between J5 and J6 of a private job: moments of columns, if they are bought, and the rows that are
 //! written by them. See [`crate::moments`].
 
+use super::progress::Progress;
 use super::provider::Provider;
 use super::spec::Checkpoint;
 use super::user::JobRunner;
@@ -66,7 +67,7 @@ impl JobRunner<'_> {
         let numbers = 2 * privacy.moments as usize + usize::from(privacy.persons);
         for step in state.step..MOMENT_HALVES {
             if step < self.first_step {
-                self.observer.lost_answer(step);
+                self.observer.progress(Progress::LostAnswer(step));
                 state.lost += 1;
             } else {
                 state.sums.push(ask_half(joined, step, numbers)?);

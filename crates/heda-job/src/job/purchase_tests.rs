@@ -1,7 +1,7 @@
 //! Moments of a private job at the data user: what follows from the answers, and from those that were lost.
 
 use super::purchase::{Purchased, private_encoding};
-use super::{Checkpoint, NotKept, Observer};
+use super::{Checkpoint, NotKept, Observer, Progress};
 use crate::agreement::tests::{Case, private};
 use crate::engine::testing::{SEED, schema};
 use crate::error::JobError;
@@ -24,8 +24,10 @@ impl Observer for Kept {
         Ok(self.stop_at != Some(state.sums.len()))
     }
 
-    fn lost_answer(&mut self, number: u32) {
-        self.lost.push(number);
+    fn progress(&mut self, progress: Progress) {
+        if let Progress::LostAnswer(number) = progress {
+            self.lost.push(number);
+        }
     }
 }
 

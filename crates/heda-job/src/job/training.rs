@@ -4,6 +4,7 @@
 use super::checks::CountedRows;
 use super::outcome::{ChosenPenalty, ClassFit, Shrunk};
 use super::path::Trials;
+use super::progress::Progress;
 use super::purchase::private_encoding;
 use super::spec::{Checkpoint, Tried};
 use super::user::JobRunner;
@@ -108,7 +109,7 @@ impl JobRunner<'_> {
         while let Some(Ask { beta, batch }) = state.optimisers[class].ask() {
             let number = self.rounds.number_of_gradient(state.iteration);
             let Some(step) = self.next_step(state.step, number) else {
-                self.observer.lost_answer(number);
+                self.observer.progress(Progress::LostAnswer(number));
                 state.lost += 1;
                 state.iteration += 1;
                 state.optimisers[class].skip().map_err(BadJob::from)?;
@@ -136,7 +137,11 @@ impl JobRunner<'_> {
             }
             let norm = optimiser.gradient_norm();
             course.norms.extend(norm);
-            self.observer.iteration(state.iteration, at_most, norm);
+            self.observer.progress(Progress::Iteration {
+                done: state.iteration,
+                at_most,
+                norm,
+            });
             self.keep(state)?;
         }
         if self.spec.job.engine().implementation()?.asks_for_all() {
@@ -416,7 +421,7 @@ impl JobRunner<'_> {
         let number = self.rounds.number_of_evaluation(ask.number);
         let step = self.next_step(state.step, number);
         if step.is_none() {
-            self.observer.lost_answer(number);
+            self.observer.progress(Progress::LostAnswer(number));
             state.lost += 1;
         }
         step

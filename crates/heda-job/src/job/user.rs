@@ -1,9 +1,8 @@
 //! The data user's side of a job.
 
 use super::checks::{CountedRows, check_acceptance, check_capacity, check_counts, check_resume};
-use super::outcome::{
-    ClassFit, Observer, Outcome, PhaseTime, ProviderSummary, Revealed, ToldCharge,
-};
+use super::outcome::{ClassFit, Outcome, PhaseTime, ProviderSummary, Revealed, ToldCharge};
+use super::progress::{Observer, Progress};
 use super::ranking::{self, Ranked};
 use super::spec::{Checkpoint, JobSpec};
 use super::training::TrainingInput;
@@ -271,7 +270,7 @@ impl JobRunner<'_> {
         phase: &'static str,
         work: impl FnOnce(&mut Self) -> Result<T, JobError>,
     ) -> Result<T, JobError> {
-        self.observer.phase(phase);
+        self.observer.progress(Progress::Phase(phase));
         let began = Instant::now();
         let done = work(self);
         self.phases.push(PhaseTime {
@@ -316,7 +315,8 @@ impl JobRunner<'_> {
         })?;
         for (link, (_, origin, acceptance)) in links.iter().zip(&accepted) {
             if *origin == Origin::Seed {
-                self.observer.seeded_provider(&link.name);
+                let name = link.name.clone();
+                self.observer.progress(Progress::Seeded(name));
             }
             if let Some(ledger) = &acceptance.ledger {
                 self.observer.ledger(&link.name, ledger);
@@ -366,7 +366,8 @@ impl JobRunner<'_> {
         };
         self.first_step = agreement.first_step;
         if self.spec.job.privacy().is_some() {
-            self.observer.counts_on(agreement.trusted, asked);
+            let agreed = agreement.trusted;
+            self.observer.progress(Progress::CountsOn { agreed, asked });
         }
         agreement
     }
@@ -374,7 +375,7 @@ impl JobRunner<'_> {
     /// What was chosen is kept before anyone hears it: a release belongs to one split for good.
     fn keep_split(&mut self, ranked: &Ranked, resumed: bool) -> Result<(), JobError> {
         if let Some(reason) = &ranked.reason {
-            self.observer.split_chosen(reason);
+            self.observer.progress(Progress::Split(reason.clone()));
         }
         if resumed {
             return Ok(());

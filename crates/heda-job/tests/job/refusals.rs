@@ -6,7 +6,9 @@ use heda_blocks::channel::Channel;
 use heda_crypto::random::Randomness;
 use heda_job::description::{Protected, RawJob};
 use heda_job::error::JobError;
-use heda_job::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome, Provider, Quiet};
+use heda_job::job::{
+    self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome, Progress, Provider, Quiet,
+};
 use heda_job::local::{self, Parts};
 use heda_job::proposal::{Engine, JobId};
 use heda_learn::loss::LossKind;
@@ -197,8 +199,10 @@ fn nonsense_silence_and_departure_name_the_provider() {
 struct Warned(Vec<String>);
 
 impl Observer for Warned {
-    fn seeded_provider(&mut self, name: &str) {
-        self.0.push(name.to_owned());
+    fn progress(&mut self, progress: Progress) {
+        if let Progress::Seeded(name) = progress {
+            self.0.push(name);
+        }
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, NotKept> {

@@ -76,11 +76,7 @@ pub enum ReadFault {
     #[error("a row of more than {0} bytes; look for an unclosed quote or a missing line break")]
     RecordTooLong(usize),
     /// Bytes that are no text.
-    #[error(
-        "not UTF-8; if the file is in Latin-1 (as from older Excel on Windows), say so by \
-         `--encoding latin-1` or in provider.toml by `csv = {{ encoding = \"latin-1\" }}`, else \
-         convert the file to UTF-8"
-    )]
+    #[error("not UTF-8; convert the file to UTF-8, or say that it is in another encoding")]
     Utf8,
     /// Text in an encoding that is not read.
     #[error("the file is in {0}; save it as UTF-8 (in Excel: \"CSV UTF-8\")")]

@@ -426,7 +426,7 @@ fn latin_1_is_read_when_it_is_stated_and_hinted_at_when_not() {
     let error = TableReader::new(&schema)
         .read_csv(&latin[..], "x")
         .unwrap_err();
-    assert!(error.to_string().contains("--encoding latin-1"), "{error}");
+    assert!(error.to_string().contains("another encoding"), "{error}");
     let format = CsvFormat {
         encoding: TextEncoding::Latin1,
         ..CsvFormat::default()

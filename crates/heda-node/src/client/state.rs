@@ -62,7 +62,7 @@ pub enum StateError {
         cause: std::io::Error,
     },
     /// The file is not JSON, or other JSON.
-    #[error("the checkpoint {path} cannot be read: {cause}; start afresh in another --out")]
+    #[error("the checkpoint {path} cannot be read: {cause}")]
     Content {
         /// Which file.
         path: PathBuf,
@@ -72,7 +72,7 @@ pub enum StateError {
     /// Another version wrote it.
     #[error(
         "the checkpoint {path} cannot be read: it has format {found}, this program reads {FORMAT}; \
-         finish the job with the version that began it, or start afresh in another --out"
+         the version that began the job can finish it"
     )]
     Format {
         /// Which file.
@@ -81,16 +81,16 @@ pub enum StateError {
         found: u32,
     },
     /// Another process works on it.
-    #[error("another `heda train` works in {0}; wait for its end, or choose another --out")]
+    #[error("another job is under way in {0}")]
     InUse(PathBuf),
     /// There is none to go on from.
-    #[error("there is nothing to resume in {0}; start without --resume")]
+    #[error("there is nothing to resume in {0}")]
     Nothing(PathBuf),
     /// There is one already.
-    #[error("{0} holds an unfinished job; go on with --resume, or choose another --out")]
+    #[error("{0} holds an unfinished job")]
     Unfinished(PathBuf),
     /// It belongs to another job.
-    #[error("{0} belongs to a job with other terms; start afresh in another --out")]
+    #[error("{0} belongs to a job with other terms")]
     OtherTerms(PathBuf),
 }
 
@@ -358,7 +358,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            words.contains("it has format 2, this program reads 1; finish the job"),
+            words.contains("it has format 2, this program reads 1; the version that began"),
             "{words}"
         );
     }

@@ -15,68 +15,15 @@ use heda_blocks::stop::Stop;
 use heda_crypto::random::Randomness;
 use heda_job::error::{JobError, PeerProblem};
 use heda_job::guard::LedgerHead;
-use heda_job::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome};
+use heda_job::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome, Progress};
 use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-/// What a person who waits wants to know.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Notice {
-    /// A provider is connected; the others may still be on their way.
-    Reached(String),
-    /// All providers are connected.
-    Connected,
-    /// A provider does not answer; we try again after a pause.
-    Retry {
-        /// Which.
-        provider: String,
-        /// Why.
-        cause: String,
-        /// How long it will be tried before we give up.
-        left: Duration,
-    },
-    /// This provider says that its random numbers come from a seed: it protects nothing.
-    Seeded(String),
-    /// A phase begins.
-    Phase(&'static str),
-    /// Each provider of a private job counts on so many others' noise; the job had asked for so many.
-    CountsOn {
-        /// What was agreed on.
-        agreed: u32,
-        /// What was asked for.
-        asked: u32,
-    },
-    /// An answer of a private job was given and did not arrive: the job goes on without it.
-    LostAnswer,
-    /// How many features are encrypted was chosen, for this reason.
-    Split(String),
-    /// An iteration is done.
-    Iteration {
-        /// In all so far.
-        done: u32,
-        /// At most.
-        at_most: u32,
-        /// Norm of the gradient.
-        norm: Option<f64>,
-    },
-    /// A provider was lost; the others wait.
-    Lost {
-        /// Which.
-        provider: String,
-        /// What happened.
-        cause: String,
-    },
-    /// A provider's ledger is not the one that was seen before, in words.
-    Ledger(String),
-    /// The job goes on without a provider.
-    LeftBehind(String),
-}
-
-/// Hears notices, from any thread.
-pub type Listener = Arc<dyn Fn(Notice) + Send + Sync>;
+/// Hears how a job goes, from any thread.
+pub type Listener = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// A job and the way to its providers.
 pub struct NetworkJob {
@@ -189,7 +136,7 @@ impl NetworkJob {
                 Ok(outcome) => return Ok(outcome),
                 Err(loss) => loss,
             };
-            (self.listener)(Notice::Lost {
+            (self.listener)(Progress::Lost {
                 provider: loss.provider.clone(),
                 cause: loss.cause.clone(),
             });
@@ -230,7 +177,7 @@ impl NetworkJob {
         }
         self.keep_order(state.state().checkpoint.as_ref());
         self.forget(&loss.provider)?;
-        (self.listener)(Notice::LeftBehind(loss.provider.clone()));
+        (self.listener)(Progress::LeftBehind(loss.provider.clone()));
         Ok(loss.provider)
     }
 
@@ -292,7 +239,7 @@ impl NetworkJob {
             }
             Err(error) => return Err(NetworkJobError::Connect(error)),
         };
-        (self.listener)(Notice::Connected);
+        (self.listener)(Progress::Connected);
         let resume = state.state().checkpoint.clone();
         let mut observer = Keeper {
             state,
@@ -323,7 +270,7 @@ impl NetworkJob {
             attempts.spawn(async move {
                 let began = Instant::now();
                 let retry = |error: &ConnectError, _pause| {
-                    listener(Notice::Retry {
+                    listener(Progress::Retry {
                         provider: error.provider().to_owned(),
                         cause: error.to_string(),
                         left: patience.saturating_sub(began.elapsed()),
@@ -332,7 +279,7 @@ impl NetworkJob {
                 let opened = connector.open_patiently(&provider, patience, retry).await;
                 let name = provider.peer.label;
                 opened.map(|session| {
-                    listener(Notice::Reached(name.clone()));
+                    listener(Progress::Reached(name.clone()));
                     let channel = Channel::new(Box::new(session.wire));
                     let identity = session.identity;
                     (
@@ -450,38 +397,14 @@ impl Observer for Keeper<'_> {
     fn ledger(&mut self, provider: &str, head: &LedgerHead) {
         match self.state.keep_ledger(provider, head) {
             Ok(None) => {}
-            Ok(Some(words)) => (self.listener)(Notice::Ledger(words)),
+            Ok(Some(words)) => (self.listener)(Progress::Ledger(words)),
             // The next checkpoint stops the job if it cannot be written either.
-            Err(error) => (self.listener)(Notice::Ledger(error.to_string())),
+            Err(error) => (self.listener)(Progress::Ledger(error.to_string())),
         }
     }
 
-    fn phase(&mut self, name: &'static str) {
-        (self.listener)(Notice::Phase(name));
-    }
-
-    fn seeded_provider(&mut self, name: &str) {
-        (self.listener)(Notice::Seeded(name.to_owned()));
-    }
-
-    fn counts_on(&mut self, agreed: u32, asked: u32) {
-        (self.listener)(Notice::CountsOn { agreed, asked });
-    }
-
-    fn lost_answer(&mut self, _number: u32) {
-        (self.listener)(Notice::LostAnswer);
-    }
-
-    fn split_chosen(&mut self, reason: &str) {
-        (self.listener)(Notice::Split(reason.to_owned()));
-    }
-
-    fn iteration(&mut self, done: u32, at_most: u32, norm: Option<f64>) {
-        (self.listener)(Notice::Iteration {
-            done,
-            at_most,
-            norm,
-        });
+    fn progress(&mut self, progress: Progress) {
+        (self.listener)(progress);
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, NotKept> {

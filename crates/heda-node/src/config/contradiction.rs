@@ -61,10 +61,7 @@ pub enum Contradiction {
     #[error("give either `c` or `penalty = \"auto\"`")]
     TwoPenalties,
     /// Nobody to train with.
-    #[error(
-        "a job needs at least one [[provider]], or answers to an invitation: `heda train JOB \
-         --answers FOLDER`"
-    )]
+    #[error("a job needs at least one [[provider]], or answers to an invitation")]
     NoProvider,
     /// Two ways to choose features, or none.
     #[error("give either `iota` or `encrypt`")]

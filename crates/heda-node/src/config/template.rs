@@ -51,7 +51,7 @@ pub const EPSILON_CEILING: f64 = 2.0;
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error(
     "the invitation asks for epsilon {asked}, and no more than {EPSILON_CEILING} is taken from an \
-     invitation; ask for a job with a smaller one, or allow it by --privacy-epsilon {asked}"
+     invitation"
 )]
 pub struct TooMuchAsked {
     /// ε of the invited job.
@@ -63,10 +63,7 @@ pub struct TooMuchAsked {
 #[non_exhaustive]
 pub enum NotAnswered {
     /// The invited job promises nothing.
-    #[error(
-        "{from} invites to a job without a guarantee: its sums are exact. Ask for a private one (`heda \
-         invite --private 1 --rows N`), or serve exact sums by --allow-exact"
-    )]
+    #[error("{from} invites to a job without a guarantee: its sums are exact")]
     Exact {
         /// Who invites.
         from: Name,
@@ -376,7 +373,7 @@ mod tests {
         assert_eq!(cap("1.5").unwrap(), "2");
         assert_eq!(cap("2").unwrap(), "2");
         let error = cap("400").unwrap_err().to_string();
-        assert!(error.contains("--privacy-epsilon 400"), "{error}");
+        assert!(error.contains("epsilon 400, and no more than 2"), "{error}");
         assert!(cap("2.000000001").is_err());
     }
 }

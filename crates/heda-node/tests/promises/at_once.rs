@@ -3,8 +3,9 @@
 use crate::common::*;
 use crate::hospitals::*;
 use crate::promise::*;
+use heda_job::job::Progress;
 use heda_job::proposal::Privacy;
-use heda_node::client::training::{NetworkJob, NetworkJobError, Notice};
+use heda_node::client::training::{NetworkJob, NetworkJobError};
 use heda_node::guard::ledger::{LedgerPlace, LedgerReader};
 use heda_node::identity::Identity;
 use std::collections::BTreeSet;
@@ -142,7 +143,7 @@ fn run_at_once(jobs: usize, users: usize, round: usize) -> u64 {
         job.connector.identity = users[number % users.len()].clone();
         let (first, connected) = (Mutex::new(true), Arc::clone(&connected));
         job.listener = Arc::new(move |notice| {
-            if notice == Notice::Connected && std::mem::take(&mut *first.lock().unwrap()) {
+            if notice == Progress::Connected && std::mem::take(&mut *first.lock().unwrap()) {
                 own.iter().for_each(|line| line.set(true));
                 connected.wait();
             }

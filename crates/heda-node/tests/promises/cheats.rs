@@ -9,7 +9,7 @@ use heda_crypto::random::Randomness;
 use heda_dp::gdp::Cost;
 use heda_job::description::Protected;
 use heda_job::error::JobError;
-use heda_job::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome};
+use heda_job::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome, Progress};
 use heda_learn::optimise::Method;
 use heda_node::client::training::NetworkJob;
 use heda_node::wire::NetworkWire;
@@ -95,8 +95,10 @@ pub(super) struct Seen {
 }
 
 impl Observer for Seen {
-    fn iteration(&mut self, _: u32, _: u32, norm: Option<f64>) {
-        self.norms.extend(norm);
+    fn progress(&mut self, progress: Progress) {
+        if let Progress::Iteration { norm, .. } = progress {
+            self.norms.extend(norm);
+        }
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<bool, NotKept> {

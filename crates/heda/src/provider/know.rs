@@ -1,7 +1,7 @@
 //! Other providers that a provider knows, by their answers to an invitation.
 
 use super::load;
-use crate::failure::Failure;
+use crate::error::Error;
 use crate::files::write_whole;
 use heda_node::config::{Answer, template};
 use serde::Serialize;
@@ -31,16 +31,16 @@ const LEAST: &str = "known_co_providers_min";
 ///
 /// # Errors
 /// If the configuration or an answer cannot be used.
-pub fn know(config_path: &Path, answers: &[PathBuf]) -> Result<Known, Failure> {
+pub fn know(config_path: &Path, answers: &[PathBuf]) -> Result<Known, Error> {
     let config = load(config_path)?;
     let answers = answers.iter().map(|path| Answer::load(path));
-    let answers: Vec<Answer> = answers.collect::<Result<_, _>>().map_err(Failure::input)?;
+    let answers: Vec<Answer> = answers.collect::<Result<_, _>>().map_err(Error::input)?;
     let is_new = |answer: &&Answer| {
         let mut entries = config.known_providers.iter();
         !entries.any(|entry| entry.fingerprint == answer.fingerprint)
     };
     let new: Vec<&Answer> = answers.iter().filter(is_new).collect();
-    let text = std::fs::read_to_string(config_path).map_err(Failure::input)?;
+    let text = std::fs::read_to_string(config_path).map_err(Error::input)?;
     let least = config.limits.known_co_providers_min + new.len() as u64;
     let lines = text.lines().map(|line| match line.starts_with(LEAST) {
         true => format!("{LEAST} = {least}\n"),

@@ -15,7 +15,7 @@ pub use ledger::{
 pub use preview::{Finding, Invited, Preview, Verdict, check, preview, preview_invitation};
 pub use setup::{PrivacyChoice, Setup, SetupChoices, SetupDone};
 
-use crate::failure::{Failure, Kind};
+use crate::error::{Error, ErrorKind};
 use heda_crypto::random::{NoRandomness, Randomness};
 use heda_dp::account::Accountant;
 use heda_dp::epsilon::Epsilon;
@@ -38,8 +38,8 @@ pub use heda_node::config::ProviderConfig;
 ///
 /// # Errors
 /// If it cannot be used. The error names the place and the remedy.
-pub fn load(path: &Path) -> Result<ProviderConfig, Failure> {
-    ProviderConfig::load(path).map_err(Failure::input)
+pub fn load(path: &Path) -> Result<ProviderConfig, Error> {
+    ProviderConfig::load(path).map_err(Error::input)
 }
 
 /// Rows of one organisation, and what may be spent on publishing some of their columns. The budget
@@ -63,9 +63,9 @@ impl Provider {
         name: impl Into<String>,
         schema: &Arc<Schema>,
         path: &Path,
-    ) -> Result<(Self, ReadReport), Failure> {
+    ) -> Result<(Self, ReadReport), Error> {
         let read = TableReader::new(schema).read_file(path);
-        let (data, report) = read.map_err(Failure::input)?;
+        let (data, report) = read.map_err(Error::input)?;
         Ok((Self::from_rows(name, schema, data), report))
     }
 
@@ -106,7 +106,7 @@ impl Provider {
     pub fn serve(
         configuration: &ProviderConfig,
         ready: impl FnOnce(SocketAddr),
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         serve(configuration, ready).map_err(serve_failure)
     }
 
@@ -118,7 +118,7 @@ impl Provider {
         configuration: &ProviderConfig,
         ready: impl FnOnce(SocketAddr),
         stop: StopSignal,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), Error> {
         serve_until(configuration, ready, stop).map_err(serve_failure)
     }
 
@@ -137,11 +137,11 @@ impl Provider {
     }
 }
 
-fn serve_failure(error: DaemonError) -> Failure {
+fn serve_failure(error: DaemonError) -> Error {
     let kind = match &error {
-        DaemonError::Abandoned(..) => Kind::Resumable,
-        DaemonError::Runtime(_) => Kind::Bug,
-        _ => Kind::Input,
+        DaemonError::Abandoned(..) => ErrorKind::Resumable,
+        DaemonError::Runtime(_) => ErrorKind::Bug,
+        _ => ErrorKind::Input,
     };
-    Failure::new(kind, error)
+    Error::new(kind, error)
 }

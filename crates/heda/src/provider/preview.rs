@@ -1,8 +1,8 @@
 //! What an operator asks before a provider serves: whether it can, and what a job would cost and reveal.
 
 use super::ledger::{account, reader, status};
-use crate::failure::{Failure, Kind};
-use crate::remote::described;
+use crate::error::{Error, ErrorKind, Remedy};
+use crate::job_file::described;
 use heda_learn::schema::Schema;
 use heda_learn::table::TableReader;
 use heda_node::config::template::{self, ProviderSetup};
@@ -23,7 +23,7 @@ pub struct Preview {
     /// What it would cost and reveal, in words.
     pub words: String,
     /// Why it would be refused, if it would.
-    pub refusal: Option<Failure>,
+    pub refusal: Option<Error>,
 }
 
 /// Looks at data, schema, keys, ports, clock and permissions.
@@ -41,28 +41,28 @@ pub fn preview(
     job: &Path,
     answers: Option<&Path>,
     peer: &str,
-) -> Result<Preview, Failure> {
+) -> Result<Preview, Error> {
     let job = job_with_answers(job, answers)?;
-    let data = ProviderData::load(config).map_err(Failure::input)?;
+    let data = ProviderData::load(config).map_err(Error::input)?;
     let entry = config
         .allowed
         .iter()
         .find(|known| known.name.as_str() == peer);
     let entry =
-        entry.ok_or_else(|| Failure::input(format!("no [[allow]] entry is called {peer}")))?;
+        entry.ok_or_else(|| Error::input(format!("no [[allow]] entry is called {peer}")))?;
     let peer = PeerIdentity {
         label: peer.to_owned(),
         fingerprint: entry
             .fingerprint
-            .ok_or_else(|| Failure::input("only peers with a fingerprint can be previewed"))?,
+            .ok_or_else(|| Error::input("only peers with a fingerprint can be previewed"))?,
     };
-    let own = Identity::load(&config.identity).map_err(Failure::input)?;
+    let own = Identity::load(&config.identity).map_err(Error::input)?;
     // A provider may have the job file without its schema.
     let schema = match Schema::read(&job.schema) {
         Ok(schema) => Arc::new(schema),
         Err(_) => Arc::clone(data.schema()),
     };
-    let description = described(&job, &schema, None)?;
+    let description = described(&job, &schema)?;
     let facts = data.facts(description.held_out());
     let fingerprints = job.providers.iter().filter_map(|p| p.fingerprint);
     let others = fingerprints.filter(|f| *f != own.fingerprint());
@@ -74,19 +74,19 @@ pub fn preview(
             "the job asks for the data set {}, this provider has {}",
             job.data_set, config.data_set
         );
-        return Err(Failure::new(Kind::Refused, words));
+        return Err(Error::new(ErrorKind::Refused, words));
     }
     judged(config, &peer, &facts, &request)
 }
 
 /// A job file with the providers that it names, or with those that answered.
-fn job_with_answers(path: &Path, answers: Option<&Path>) -> Result<JobConfig, Failure> {
-    let job = JobConfig::load_early(path, &[]).map_err(Failure::input)?;
+fn job_with_answers(path: &Path, answers: Option<&Path>) -> Result<JobConfig, Error> {
+    let job = JobConfig::load_early(path, &[]).map_err(Error::input)?;
     if !job.providers.is_empty() && answers.is_none() {
         return Ok(job);
     }
-    let answers = Answer::of_job(path, answers).map_err(Failure::input)?;
-    JobConfig::load_with(path, &answers).map_err(Failure::input)
+    let answers = Answer::of_job(path, answers).map_err(Error::input)?;
+    JobConfig::load_with(path, &answers).map_err(Error::input)
 }
 
 /// What a provider's policy and ledger say to a request.
@@ -95,14 +95,14 @@ fn judged(
     peer: &PeerIdentity,
     facts: &DataFacts,
     request: &JobRequest,
-) -> Result<Preview, Failure> {
+) -> Result<Preview, Error> {
     let policy = Policy::new(config);
     let learned = learned(config, peer)?;
     let account = account(config)?;
     let words = policy.preview(peer, facts, request, learned, account.as_ref());
     let refusal = match policy.evaluate(peer, facts, request) {
         Ok(grant) => room(config, peer, &grant)?,
-        Err(refusal) => Some(Failure::new(Kind::Refused, refusal)),
+        Err(refusal) => Some(Error::new(ErrorKind::Refused, refusal)),
     };
     Ok(Preview { words, refusal })
 }
@@ -126,17 +126,17 @@ pub struct Invited<'a> {
 pub fn preview_invitation(
     invited: &Invited<'_>,
     config: Option<&ProviderConfig>,
-) -> Result<Preview, Failure> {
+) -> Result<Preview, Error> {
     let loaded = Invitation::load(invited.invitation);
-    let (invitation, schema) = loaded.map_err(Failure::input)?;
+    let (invitation, schema) = loaded.map_err(Error::input)?;
     let share = invitation.terms.held_out;
     if let Some(config) = config {
         let peer = allowed_by(config, &invitation)?;
         let facts = ProviderData::load(config)
-            .map_err(Failure::input)?
+            .map_err(Error::input)?
             .facts(share);
         let request = invitation.request(&schema, &facts, invited.providers);
-        let request = request.map_err(Failure::input)?;
+        let request = request.map_err(Error::input)?;
         return judged(config, &peer, &facts, &request);
     }
     let peer = PeerIdentity {
@@ -146,7 +146,7 @@ pub fn preview_invitation(
     let rows = invited_rows(invited, &invitation, &schema)?;
     let facts = DataFacts::of_schema(&schema, rows, share);
     let request = invitation.request(&schema, &facts, invited.providers);
-    let request = request.map_err(Failure::input)?;
+    let request = request.map_err(Error::input)?;
     let cap = template::private_cap(&invitation, None);
     let setup = ProviderSetup {
         invitation: &invitation,
@@ -159,7 +159,7 @@ pub fn preview_invitation(
         private: cap.as_ref().ok().copied(),
         known: &[],
     };
-    let mut limits = setup.limits().map_err(|e| Failure::new(Kind::Bug, e))?;
+    let mut limits = setup.limits().map_err(Error::bug)?;
     // Where it answers nothing, it serves nothing.
     limits.privacy_required = true;
     let policy = Policy {
@@ -170,22 +170,28 @@ pub fn preview_invitation(
     };
     let words = policy.preview(&peer, &facts, &request, 0, None);
     let refused = policy.evaluate(&peer, &facts, &request).err();
-    let refused = refused.map(|refusal| Failure::new(Kind::Refused, refusal));
+    let refused = refused.map(|refusal| Error::new(ErrorKind::Refused, refusal));
     Ok(match cap {
         Ok(_) => Preview {
             words,
             refusal: refused,
         },
-        Err(why) => Preview {
-            words: format!("{words}\n  `heda provider setup` answers it with: {why}"),
-            refusal: Some(Failure::new(Kind::Refused, why)),
-        },
+        Err(why) => {
+            let refusal = Error::new(ErrorKind::Refused, why);
+            Preview {
+                words: format!(
+                    "{words}\n  `heda provider setup` refuses it: {}",
+                    refusal.what()
+                ),
+                refusal: Some(refusal),
+            }
+        }
     })
 }
 
 /// Who invites, as the configuration knows it.
-fn allowed_by(config: &ProviderConfig, invitation: &Invitation) -> Result<PeerIdentity, Failure> {
-    let refused = |words| Err(Failure::new(Kind::Refused, words));
+fn allowed_by(config: &ProviderConfig, invitation: &Invitation) -> Result<PeerIdentity, Error> {
+    let refused = |words| Err(Error::new(ErrorKind::Refused, words));
     if invitation.data_set != config.data_set {
         return refused(format!(
             "the invitation is about the data set {}, this provider has {}",
@@ -211,14 +217,15 @@ fn invited_rows(
     invited: &Invited<'_>,
     invitation: &Invitation,
     schema: &Schema,
-) -> Result<u64, Failure> {
+) -> Result<u64, Error> {
     if let Some(data) = invited.data {
         let read = TableReader::new(schema).read_file(data);
-        let (rows, _) = read.map_err(Failure::input)?;
+        let (rows, _) = read.map_err(Error::input)?;
         return Ok(rows.rows() as u64);
     }
     let privacy = invitation.terms.privacy.as_ref().ok_or_else(|| {
-        Failure::input("the invitation does not say how many rows there are; give --data")
+        Error::input("the invitation does not say how many rows there are")
+            .with_remedy(Remedy::GiveRows)
     })?;
     let trained = 1.0 - invitation.terms.held_out.get();
     let each = privacy.rows.get() as f64 / trained / invited.providers.max(1) as f64;
@@ -230,7 +237,7 @@ fn room(
     config: &ProviderConfig,
     peer: &PeerIdentity,
     grant: &Grant,
-) -> Result<Option<Failure>, Failure> {
+) -> Result<Option<Error>, Error> {
     let cap = config.limits.private_cap();
     let (Some(each), Some(cap)) = (grant.private_gradient, cap) else {
         return Ok(None);
@@ -239,18 +246,18 @@ fn room(
         true => {
             let user = peer.fingerprint.to_string();
             let room = reader(config)?.private_room(&user, config.data_set.as_str(), &cap);
-            room.map_err(Failure::input)?
+            room.map_err(Error::input)?
         }
         false => cap.of_user(),
     };
     let job = each.times(grant.iterations).plus(grant.private_moments);
     let words = "the budget of private jobs has no room for this one, beside what was used and what \
                  running jobs have set aside";
-    Ok((job > room).then(|| Failure::new(Kind::Refused, words)))
+    Ok((job > room).then(|| Error::new(ErrorKind::Refused, words)))
 }
 
 /// Numbers that a data user has learned so far; none before there is a ledger.
-fn learned(config: &ProviderConfig, peer: &PeerIdentity) -> Result<u64, Failure> {
+fn learned(config: &ProviderConfig, peer: &PeerIdentity) -> Result<u64, Error> {
     if !config.ledger_place().ledger.exists() {
         return Ok(0);
     }

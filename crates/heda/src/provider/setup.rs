@@ -1,7 +1,7 @@
 //! From an invitation to a provider that can serve: key, configuration, and the answer.
 
 use crate::data::{self, CsvFormat};
-use crate::failure::Failure;
+use crate::error::{Error, Remedy};
 use crate::files::write_new;
 use crate::identity::{self, PeerFingerprint};
 use heda_dp::epsilon::Epsilon;
@@ -82,14 +82,13 @@ impl Setup {
     ///
     /// # Errors
     /// If it cannot be used, or the folder has a configuration already.
-    pub fn of_invitation(invitation: &Path, folder: &Path) -> Result<Self, Failure> {
-        let (invitation, schema) = Invitation::load(invitation).map_err(Failure::input)?;
+    pub fn of_invitation(invitation: &Path, folder: &Path) -> Result<Self, Error> {
+        let (invitation, schema) = Invitation::load(invitation).map_err(Error::input)?;
         let config = folder.join("provider.toml");
         if config.exists() {
             let config = config.display();
-            return Err(Failure::input(format!(
-                "{config} is there already and is not overwritten; choose another folder by --out"
-            )));
+            let words = format!("{config} is there already and is not overwritten");
+            return Err(Error::input(words).with_remedy(Remedy::OtherFolder));
         }
         Ok(Self {
             invitation,
@@ -104,27 +103,27 @@ impl Setup {
     ///
     /// # Errors
     /// If the rows do not fit, a choice cannot be used, or a file cannot be written.
-    pub fn write(&self, choices: &SetupChoices) -> Result<SetupDone, Failure> {
+    pub fn write(&self, choices: &SetupChoices) -> Result<SetupDone, Error> {
         let listen = match choices.listen {
             Some(listen) => listen,
             None => listen_of(&choices.address)?,
         };
         let known = choices.known.iter().map(|path| Answer::load(path));
-        let known: Vec<Answer> = known.collect::<Result<_, _>>().map_err(Failure::input)?;
+        let known: Vec<Answer> = known.collect::<Result<_, _>>().map_err(Error::input)?;
         let cap = |epsilon| template::private_cap(&self.invitation, epsilon).map(Some);
         let private = match choices.privacy {
             PrivacyChoice::Exact => Ok(None),
             PrivacyChoice::AsInvited => cap(None),
             PrivacyChoice::UpTo(epsilon) => cap(Some(epsilon)),
         };
-        let private = private.map_err(Failure::input)?;
+        let private = private.map_err(Error::input)?;
         let (rows, report) = data::read(&choices.data, &self.schema, choices.csv)?;
         let setup = ProviderSetup {
             private,
             invitation: &self.invitation,
             schema: &self.schema,
             rows: rows.rows() as u64,
-            data: std::fs::canonicalize(&choices.data).map_err(Failure::input)?,
+            data: std::fs::canonicalize(&choices.data).map_err(Error::input)?,
             csv: choices.csv,
             listen,
             epsilon_total: choices.epsilon_total,
@@ -150,8 +149,8 @@ impl Setup {
         &self,
         setup: &ProviderSetup<'_>,
         choices: &SetupChoices,
-    ) -> Result<(PathBuf, PeerFingerprint), Failure> {
-        let name: heda_node::config::Name = choices.name.parse().map_err(Failure::input)?;
+    ) -> Result<(PathBuf, PeerFingerprint), Error> {
+        let name: heda_node::config::Name = choices.name.parse().map_err(Error::input)?;
         let identity = identity::load_or_create(name.as_str(), &self.folder.join("identity"))?;
         let path = self.folder.join(format!("{name}{ANSWER_ENDING}"));
         let answer = Answer::new(
@@ -169,24 +168,25 @@ impl Setup {
     }
 
     /// The schema of the invitation, unless the same is there already.
-    fn write_schema(&self) -> Result<(), Failure> {
+    fn write_schema(&self) -> Result<(), Error> {
         let path = self.folder.join("schema.toml");
         if !path.exists() {
             return write_new(&path, self.invitation.schema.as_bytes());
         }
-        let there = Schema::read(&path).map_err(Failure::input)?;
+        let there = Schema::read(&path).map_err(Error::input)?;
         match there.fingerprint() == self.schema.fingerprint() {
             true => Ok(()),
-            false => Err(Failure::input(format!(
-                "{} is another schema and is not overwritten; choose another folder by --out",
-                path.display()
-            ))),
+            false => {
+                let path = path.display();
+                let words = format!("{path} is another schema and is not overwritten");
+                Err(Error::input(words).with_remedy(Remedy::OtherFolder))
+            }
         }
     }
 }
 
 /// An address is listened on as it is; for a host name, all addresses are.
-fn listen_of(address: &str) -> Result<SocketAddr, Failure> {
+fn listen_of(address: &str) -> Result<SocketAddr, Error> {
     if let Ok(address) = address.parse() {
         return Ok(address);
     }
@@ -194,7 +194,7 @@ fn listen_of(address: &str) -> Result<SocketAddr, Failure> {
         .rsplit_once(':')
         .and_then(|(_, port)| port.parse().ok());
     let port: u16 = port.ok_or_else(|| {
-        Failure::input(format!(
+        Error::input(format!(
             "`{address}` is not an address of the form host:port"
         ))
     })?;

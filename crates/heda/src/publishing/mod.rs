@@ -9,7 +9,7 @@ pub use grids::{PublicationError, PublishedValues};
 pub use report::{AutomaticEpsilon, ColumnReport, Noise, PublishReport};
 pub use worth::Worth;
 
-use crate::failure::{Failure, Kind};
+use crate::error::{Error, ErrorKind};
 use grids::Publication;
 use heda_crypto::random::Randomness;
 use heda_dp::account::{Accountant, Charge, ColumnCharge, Mechanism, Spend};
@@ -75,7 +75,7 @@ pub fn publish(
     schema: &Schema,
     data: &Dataset,
     request: &PublishRequest<'_>,
-) -> Result<PublishedColumns, Failure> {
+) -> Result<PublishedColumns, Error> {
     let question = Question::new(schema, data, request)?;
     let grid = question.release(&Randomness::from_os(), 0)?;
     let report = question.report(&grid)?;
@@ -95,16 +95,11 @@ pub fn preview(
     schema: &Schema,
     data: &Dataset,
     request: &PublishRequest<'_>,
-) -> Result<PublishReport, Failure> {
+) -> Result<PublishReport, Error> {
     let question = Question::new(schema, data, request)?;
     let mut report = question.report(&question.release(&Randomness::from_os(), 0)?)?;
     report.accuracy = Some(question.worth(schema)?);
     Ok(report)
-}
-
-/// A defect of ours.
-fn defect(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
 }
 
 impl PublishRequest<'_> {
@@ -113,23 +108,23 @@ impl PublishRequest<'_> {
         given.unwrap_or_else(|| default_size(points.rows()))
     }
 
-    fn charge(&self) -> Result<Charge, Failure> {
+    fn charge(&self) -> Result<Charge, Error> {
         let names = self.features;
         let parts = match self.weights.len() {
             0 => split_equally(self.epsilon, names.len()),
             given if given == names.len() => split_by_weights(self.epsilon, self.weights),
             given => {
                 let message = format!("{given} weights for {} columns; give one each", names.len());
-                return Err(Failure::input(message));
+                return Err(Error::input(message));
             }
         };
-        let parts = parts.map_err(Failure::input)?;
+        let parts = parts.map_err(Error::input)?;
         let column = |(name, epsilon): (&String, Epsilon)| ColumnCharge {
             name: name.clone(),
             epsilon,
         };
         let columns = names.iter().zip(parts).map(column).collect();
-        Charge::new(self.mechanism, columns).map_err(Failure::input)
+        Charge::new(self.mechanism, columns).map_err(Error::input)
     }
 }
 
@@ -148,11 +143,11 @@ impl<'a> Question<'a> {
         schema: &Schema,
         data: &'a Dataset,
         request: &'a PublishRequest<'a>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         let publication = Publication::new(schema, request.features, request.bits);
-        let publication = publication.map_err(Failure::input)?;
+        let publication = publication.map_err(Error::input)?;
         let grid = publication.to_grid(data);
-        let points = publication.to_points(&grid).map_err(defect)?;
+        let points = publication.to_points(&grid).map_err(Error::bug)?;
         Ok(Self {
             data,
             request,
@@ -164,41 +159,41 @@ impl<'a> Question<'a> {
     }
 
     /// Noisy grid values. The budget here is what was asked for.
-    fn release(&self, randomness: &Randomness, draw: u64) -> Result<Vec<Vec<u32>>, Failure> {
-        let mut rng = randomness.fork("publish", draw).map_err(defect)?;
-        let refused = |e| Failure::new(Kind::Refused, e);
+    fn release(&self, randomness: &Randomness, draw: u64) -> Result<Vec<Vec<u32>>, Error> {
+        let mut rng = randomness.fork("publish", draw).map_err(Error::bug)?;
+        let refused = |e| Error::new(ErrorKind::Refused, e);
         let mut accountant = Accountant::new(self.request.epsilon);
         let charge = self.charge.clone();
         match self.request.mechanism {
             Mechanism::Laplace => {
                 if self.request.cluster_size.is_some() {
-                    return Err(Failure::input(
+                    return Err(Error::input(
                         "a cluster size is for mechanism ima only; leave it out",
                     ));
                 }
                 let prepared = laplace::prepare(&self.publication.specs(), &self.grid);
-                let prepared = prepared.map_err(Failure::input)?;
+                let prepared = prepared.map_err(Error::input)?;
                 let receipt = accountant.spend(charge).map_err(refused)?;
-                let released = prepared.release(receipt, &mut rng).map_err(defect)?;
+                let released = prepared.release(receipt, &mut rng).map_err(Error::bug)?;
                 Ok(released.into_columns())
             }
             Mechanism::Ima => {
                 let bounds = vec![Some(Bounds::UNIT); self.points.width()];
                 let size = self.request.cluster_size_for(&self.points);
                 let prepared = ima::prepare(&self.points, size, Reference::Public(&bounds));
-                let prepared = prepared.map_err(Failure::input)?;
+                let prepared = prepared.map_err(Error::input)?;
                 let receipt = accountant.spend(charge).map_err(refused)?;
                 let released = prepared.release(receipt, &mut rng);
-                let released = released.map_err(Failure::input)?;
+                let released = released.map_err(Error::input)?;
                 Ok(self.publication.nearest(released.points()))
             }
-            other => Err(Failure::input(format!(
+            other => Err(Error::input(format!(
                 "mechanism {other} is for experiments; choose laplace or ima"
             ))),
         }
     }
 
-    fn report(&self, released: &[Vec<u32>]) -> Result<PublishReport, Failure> {
+    fn report(&self, released: &[Vec<u32>]) -> Result<PublishReport, Error> {
         let Self {
             request,
             publication,
@@ -209,7 +204,7 @@ impl<'a> Question<'a> {
         report::report(request, publication, points, released, charge)
     }
 
-    fn worth(&self, schema: &Schema) -> Result<Worth, Failure> {
+    fn worth(&self, schema: &Schema) -> Result<Worth, Error> {
         let published: Vec<&str> = self.publication.names().collect();
         let columns = schema.columns().iter().enumerate();
         let kept: Vec<usize> = columns
@@ -222,7 +217,7 @@ impl<'a> Question<'a> {
             let released = self.release(&seeded, draw)?;
             self.publication
                 .replace(self.data, &released)
-                .map_err(defect)
+                .map_err(Error::bug)
         };
         Worth::estimate(self.data, noisy, &kept)
     }

@@ -1,9 +1,9 @@
 //! What a release gives away and buys, for the one who holds the rows.
 
+use super::PublishRequest;
 use super::grids::Publication;
 use super::worth::Worth;
-use super::{PublishRequest, defect};
-use crate::failure::Failure;
+use crate::error::Error;
 use heda_dp::account::{Charge, Mechanism};
 use heda_dp::auto::automatic_epsilon;
 use heda_dp::column::ColumnSpec;
@@ -86,10 +86,10 @@ pub(super) fn report(
     points: &Points,
     released: &[Vec<u32>],
     charge: &Charge,
-) -> Result<PublishReport, Failure> {
-    let noisy = publication.to_points(released).map_err(defect)?;
-    let errors = measure::squared_errors_by_column(points, &noisy).map_err(defect)?;
-    let linkage = measure::record_linkage(points, &noisy).map_err(defect)?;
+) -> Result<PublishReport, Error> {
+    let noisy = publication.to_points(released).map_err(Error::bug)?;
+    let errors = measure::squared_errors_by_column(points, &noisy).map_err(Error::bug)?;
+    let linkage = measure::record_linkage(points, &noisy).map_err(Error::bug)?;
     let mechanism = charge.mechanism();
     let clusters = (mechanism == Mechanism::Ima).then(|| request.cluster_size_for(points));
     let specs = publication.specs();

@@ -1,7 +1,7 @@
 //! What publishing buys: the clear-text oracle with all features, with the noisy ones, and without
 //! them. Computed at home, on rows held back; nothing of it leaves.
 
-use crate::failure::{Failure, Kind};
+use crate::error::Error;
 use heda_crypto::random::Randomness;
 use heda_learn::data::Dataset;
 use heda_learn::metrics::Summary;
@@ -35,11 +35,11 @@ impl Worth {
     /// Trains on `data`, on `noisy` and on the features `kept` of `data`.
     pub(super) fn estimate(
         data: &Dataset,
-        mut noisy: impl FnMut(u64) -> Result<Dataset, Failure>,
+        mut noisy: impl FnMut(u64) -> Result<Dataset, Error>,
         kept: &[usize],
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Error> {
         if data.is_numeric() {
-            return Err(Failure::input(
+            return Err(Error::input(
                 "the label is a number: what publishing is worth is estimated for classes only",
             ));
         }
@@ -84,9 +84,10 @@ impl Worth {
 }
 
 /// Four fifths to learn from and one to test on. The split is no secret, so it may be seeded.
-fn split_rows(rows: usize, split: u64) -> Result<(Vec<usize>, Vec<usize>), Failure> {
-    let bug = |e| Failure::new(Kind::Bug, e);
-    let mut rng = Randomness::seeded(split).fork("split", 0).map_err(bug)?;
+fn split_rows(rows: usize, split: u64) -> Result<(Vec<usize>, Vec<usize>), Error> {
+    let mut rng = Randomness::seeded(split)
+        .fork("split", 0)
+        .map_err(Error::bug)?;
     let mut order: Vec<usize> = (0..rows).collect();
     for last in (1..rows).rev() {
         order.swap(last, (rng.next_u64() % (last as u64 + 1)) as usize);
@@ -94,7 +95,7 @@ fn split_rows(rows: usize, split: u64) -> Result<(Vec<usize>, Vec<usize>), Failu
     order.truncate(ROWS);
     let test = order.split_off(order.len() - order.len() / 5);
     match test.is_empty() {
-        true => Err(Failure::input(
+        true => Err(Error::input(
             "fewer than five rows: too few to estimate anything",
         )),
         false => Ok((order, test)),
@@ -106,14 +107,14 @@ fn accuracy(
     test_on: &Dataset,
     learn: &[usize],
     test: &[usize],
-) -> Result<f64, Failure> {
+) -> Result<f64, Error> {
     let rows = learn_from.select_rows(learn);
     let config = TrainConfig::logistic();
     let fits = match rows.classes().len() {
         2 => train(&rows, 1, &config).map(|fit| vec![fit]),
         _ => train_one_vs_rest(&rows, &config),
     };
-    let fits = fits.map_err(|e| Failure::input(format!("cannot estimate accuracy: {e}")))?;
+    let fits = fits.map_err(|e| Error::input(format!("cannot estimate accuracy: {e}")))?;
     let right = |&&row: &&usize| predict(&fits, test_on.row(row)) == test_on.labels()[row];
     Ok(test.iter().filter(right).count() as f64 / test.len() as f64)
 }

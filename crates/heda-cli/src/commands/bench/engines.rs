@@ -1,16 +1,15 @@
 //! Whole gradients of the engines, all parties on this machine, on random rows; and where engine
 //! `resident` spends its time.
 
+use heda::Error;
 use heda::Job;
 use heda::Share;
-use heda::failure::{Failure, Kind};
+use heda::forecast::cost::{Shape, measure as measure_job, measuring};
 use heda::local_job::{LocalJob, Rest};
-use heda::planning::{Shape, measure as measure_job, measuring};
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_job::description::Ranking;
 use heda_job::engine::{StepCost, profile};
-use heda_job::job::Quiet;
 use heda_job::proposal::{Engine, JobId};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::gradient::Batch;
@@ -88,12 +87,12 @@ pub(super) struct EngineSection {
 }
 
 /// One-bit derivatives, as jobs with noise have them.
-fn one_bit() -> Result<Resolution, Failure> {
-    Resolution::new(10, 2, 6, 1, 4).map_err(|e| Failure::new(Kind::Bug, e))
+fn one_bit() -> Result<Resolution, Error> {
+    Resolution::new(10, 2, 6, 1, 4).map_err(Error::bug)
 }
 
 /// Measures the engines.
-pub(super) fn measure() -> Result<EngineSection, Failure> {
+pub(super) fn measure() -> Result<EngineSection, Error> {
     let one_bit = one_bit()?;
     let mut lines = Vec::new();
     for (bundle, coding, rows) in [
@@ -127,7 +126,7 @@ pub(super) fn measure() -> Result<EngineSection, Failure> {
         .into_iter()
         .collect::<Result<_, _>>()?;
     let one = Epsilon::from_billionths(1_000_000_000);
-    let one = one.map_err(|e| Failure::new(Kind::Bug, e))?;
+    let one = one.map_err(Error::bug)?;
     let mut jobs = Vec::new();
     for private in [None, Some(one)] {
         for (bundle, coding) in [
@@ -142,7 +141,7 @@ pub(super) fn measure() -> Result<EngineSection, Failure> {
 }
 
 /// A job as `heda demo` runs it, but with everything random drawn from the operating system.
-fn whole(bundle: Bundle, coding: Coding, private: Option<Epsilon>) -> Result<Whole, Failure> {
+fn whole(bundle: Bundle, coding: Coding, private: Option<Epsilon>) -> Result<Whole, Error> {
     let job = LocalJob {
         bundle,
         coding,
@@ -158,7 +157,7 @@ fn whole(bundle: Bundle, coding: Coding, private: Option<Epsilon>) -> Result<Who
         balanced: false,
         randomness: Randomness::from_os(),
     };
-    let done = job.run(&mut Quiet)?.summary;
+    let done = job.run(&mut heda::quiet)?.summary;
     let features = bundle.schema(coding).features();
     Ok(Whole {
         dataset: bundle.name(),
@@ -174,8 +173,8 @@ fn whole(bundle: Bundle, coding: Coding, private: Option<Epsilon>) -> Result<Who
 }
 
 /// The steps of one gradient over one provider's share of Adult in the paper's coding.
-fn steps(resolution: Resolution) -> Result<EngineSteps, Failure> {
-    let bug = |e: &dyn fmt::Display| Failure::new(Kind::Bug, e);
+fn steps(resolution: Resolution) -> Result<EngineSteps, Error> {
+    let bug = |e: &dyn fmt::Display| Error::bug(e.to_string());
     let features = Bundle::Adult.schema(Coding::Paper).features();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let pool = pool.map_err(|e| bug(&e))?;
@@ -191,7 +190,7 @@ fn steps(resolution: Resolution) -> Result<EngineSteps, Failure> {
 }
 
 /// One engine on so many rows like those of a data set, all encrypted.
-fn line(setting: Setting) -> Result<EngineLine, Failure> {
+fn line(setting: Setting) -> Result<EngineLine, Error> {
     let Setting { engine, rows, .. } = setting;
     let schema = setting.bundle.schema(setting.coding);
     let columns = schema.features().iter().map(|f| f.columns.len()).sum();
@@ -213,7 +212,7 @@ fn line(setting: Setting) -> Result<EngineLine, Failure> {
         .key_bits(KEY_BITS)
         .settings(settings)
         .ranking(Ranking::Given { features: order });
-    let job = job.build().map_err(Failure::input)?;
+    let job = job.build()?;
     let spec = job.spec(JobId([0; 16]), &Randomness::from_os());
     let shares: Vec<usize> = (0..PROVIDERS)
         .map(|part| Batch::new(part, PROVIDERS).share(rows).len())

@@ -1,9 +1,9 @@
 //! What the promise of a private job costs in time and bytes: whole jobs on random rows with noise, and
 //! with the same gradients at the same resolution without it, in turn.
 
+use heda::Error;
 use heda::Share;
-use heda::failure::{Failure, Kind};
-use heda::planning::{Shape, Took, measuring, run_whole};
+use heda::forecast::cost::{Shape, Took, measuring, run_whole};
 use heda::{Job, JobBuilder};
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
@@ -45,7 +45,7 @@ pub(super) struct NoiseSection {
 }
 
 /// Measures both kinds of jobs.
-pub(super) fn measure() -> Result<NoiseSection, Failure> {
+pub(super) fn measure() -> Result<NoiseSection, Error> {
     let measured = [
         (Bundle::Bcwd, Coding::Natural, 699),
         (Bundle::Adult, Coding::Paper, 32_561),
@@ -56,19 +56,18 @@ pub(super) fn measure() -> Result<NoiseSection, Failure> {
     })
 }
 
-fn line(bundle: Bundle, coding: Coding, rows: usize) -> Result<NoiseLine, Failure> {
-    let bug = |e: &dyn fmt::Display| Failure::new(Kind::Bug, e);
+fn line(bundle: Bundle, coding: Coding, rows: usize) -> Result<NoiseLine, Error> {
+    let bug = |e: &dyn fmt::Display| Error::bug(e.to_string());
     let schema = bundle.schema(coding);
     let training = rows - Share::USUAL.of(rows as u64) as usize;
     let epsilon = Epsilon::from_billionths(1_000_000_000).map_err(|e| bug(&e))?;
     let private = builder(&schema).private_within(epsilon, None, training);
-    let private = private.map_err(|e| bug(&e))?.build();
-    let private = private.map_err(Failure::input)?;
+    let private = private?.build()?;
     let gradients = private.iterations();
     let plain = builder(&schema)
         .resolution(Resolution::PRIVATE)
         .settings(measuring(&schema, gradients, 1));
-    let plain = plain.build().map_err(Failure::input)?;
+    let plain = plain.build()?;
     let [private, plain] = [private, plain].map(|job| spec(&job));
     let mut pairs = Vec::new();
     for pair in 0..=PAIRS[usize::from(rows > MANY_ROWS)] {
@@ -112,7 +111,7 @@ fn spec(job: &Job) -> JobSpec {
     job.spec(JobId([0; 16]), &Randomness::from_os())
 }
 
-fn whole(spec: &JobSpec, rows: usize) -> Result<Took, Failure> {
+fn whole(spec: &JobSpec, rows: usize) -> Result<Took, Error> {
     let shares: Vec<usize> = (0..PROVIDERS)
         .map(|part| Batch::new(part, PROVIDERS).share(rows).len())
         .collect();

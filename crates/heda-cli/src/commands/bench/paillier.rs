@@ -1,7 +1,7 @@
 //! Paillier at the key lengths that jobs use, beside the plain ways of doing the same.
 
 use super::timing::milliseconds;
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda_crypto::random::Randomness;
 use heda_paper::integer::{Integer, Natural};
 use heda_paper::paillier::{Ciphertext, KeySize, Plaintext, PrivateKey};
@@ -55,16 +55,16 @@ struct Ratios {
 }
 
 /// Measures all key lengths.
-pub(super) fn measure() -> Result<Vec<PaillierSection>, Failure> {
+pub(super) fn measure() -> Result<Vec<PaillierSection>, Error> {
     let sizes = [KeySize::Bits2048, KeySize::Bits3072];
     sizes.into_iter().map(section).collect()
 }
 
-fn bug(error: impl fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
-fn section(size: KeySize) -> Result<PaillierSection, Failure> {
+fn section(size: KeySize) -> Result<PaillierSection, Error> {
     let mut rng = Randomness::from_os().fork("bench", 0).map_err(bug)?;
     let private = PrivateKey::generate(size, &mut rng).map_err(bug)?;
     let public = private.public();
@@ -96,7 +96,7 @@ struct Case {
 }
 
 impl Case {
-    fn times(&self) -> Result<Times, Failure> {
+    fn times(&self) -> Result<Times, Error> {
         let (private, public) = (&self.private, self.private.public());
         let (m, c, w) = (&self.plaintexts[0], &self.ciphertexts[0], &self.weights[0]);
         let mut rng = Randomness::from_os().fork("bench", 1).map_err(bug)?;

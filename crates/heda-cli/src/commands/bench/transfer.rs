@@ -1,7 +1,7 @@
 //! Oblivious transfer on one core, both parties together, through messages in memory.
 
 use super::timing::milliseconds;
-use heda::failure::{Failure, Kind};
+use heda::Error;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{Chooser, ChooserSetup, FieldBits, Sender, SenderSetup, TransferError};
 use rayon::ThreadPoolBuilder;
@@ -22,12 +22,12 @@ pub(super) struct TransferSection {
     one_of_64_per_second: f64,
 }
 
-fn bug(error: impl fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
+fn bug(error: impl fmt::Display) -> Error {
+    Error::bug(error.to_string())
 }
 
 /// Measures setup and both kinds of transfers.
-pub(super) fn measure() -> Result<TransferSection, Failure> {
+pub(super) fn measure() -> Result<TransferSection, Error> {
     let one_core = ThreadPoolBuilder::new()
         .num_threads(1)
         .build()
@@ -35,7 +35,7 @@ pub(super) fn measure() -> Result<TransferSection, Failure> {
     one_core.install(section)
 }
 
-fn section() -> Result<TransferSection, Failure> {
+fn section() -> Result<TransferSection, Error> {
     let (mut chooser, mut sender) = pair()?;
     let bits = milliseconds(|| {
         black_box(bits(&mut chooser, &mut sender).is_ok());
@@ -52,7 +52,7 @@ fn section() -> Result<TransferSection, Failure> {
     })
 }
 
-fn pair() -> Result<(Chooser, Sender), Failure> {
+fn pair() -> Result<(Chooser, Sender), Error> {
     let field = FieldBits::new(FIELD_BITS).map_err(bug)?;
     let mut rng = Randomness::from_os().fork("bench", 2).map_err(bug)?;
     let (chooser, first) = ChooserSetup::start(field, b"bench", &mut rng);

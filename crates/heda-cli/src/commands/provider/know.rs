@@ -1,7 +1,7 @@
 //! `heda provider know`: other providers, by their answers to an invitation.
 
 use crate::output;
-use heda::failure::Failure;
+use heda::Error;
 use heda::layout::wrapped;
 use heda::provider::{self, NewlyKnown};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(crate) struct Know {
     json: bool,
 }
 
-pub(crate) fn run(arguments: &Know) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Know) -> Result<(), Error> {
     let known = provider::know(&arguments.config, &arguments.answers)?;
     if arguments.json {
         return output::print_json(&known);

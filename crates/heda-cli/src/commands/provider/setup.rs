@@ -2,7 +2,7 @@
 
 use crate::options::CsvOptions;
 use crate::output;
-use heda::failure::Failure;
+use heda::Error;
 use heda::identity::PeerFingerprint;
 use heda::layout::{command, fitted, wrapped};
 use heda::provider::{self, PrivacyChoice, SetupChoices, SetupDone};
@@ -75,7 +75,7 @@ struct ProviderWritten<'a> {
 }
 
 /// Makes everything, and says where the configuration is if it is to be served.
-pub(crate) fn run(arguments: &Setup) -> Result<Option<PathBuf>, Failure> {
+pub(crate) fn run(arguments: &Setup) -> Result<Option<PathBuf>, Error> {
     let setup = provider::Setup::of_invitation(&arguments.invitation, &arguments.out)?;
     let name = given(
         "--name",
@@ -126,11 +126,11 @@ impl Setup {
 }
 
 /// What an option says, or what is answered on a terminal.
-fn given(option: &str, question: &str, said: Option<String>) -> Result<String, Failure> {
+fn given(option: &str, question: &str, said: Option<String>) -> Result<String, Error> {
     if let Some(said) = said {
         return Ok(said);
     }
-    let missing = || Failure::input(format!("{option} is missing: {question}"));
+    let missing = || Error::input(format!("{option} is missing: {question}"));
     if !std::io::stdin().is_terminal() {
         return Err(missing());
     }
@@ -139,7 +139,7 @@ fn given(option: &str, question: &str, said: Option<String>) -> Result<String, F
     drop(terminal);
     let mut line = String::new();
     let mut input = std::io::stdin().lock();
-    input.read_line(&mut line).map_err(Failure::input)?;
+    input.read_line(&mut line).map_err(Error::input)?;
     match line.trim() {
         "" => Err(missing()),
         line => Ok(line.to_owned()),

@@ -8,11 +8,7 @@
 //! numbers of rows; bytes, round trips and memory then follow a straight line through both, and
 //! time, most of which is work on rows, is in proportion.
 
-mod auto;
-
-pub use auto::AutoIota;
-
-use crate::failure::{Failure, Kind};
+use crate::error::Error;
 use crate::simulation::job_failure;
 use heda_blocks::channel::Traffic;
 use heda_crypto::random::Randomness;
@@ -31,7 +27,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 /// Rows that a choice of ι is measured with: it compares, and need not be exact.
-const COMPARED_ROWS: usize = 65_536;
+pub(super) const COMPARED_ROWS: usize = 65_536;
 /// Training rows of each provider that a plan is measured with: four blocks of engine `resident`, so
 /// that two of them are on their way while others wait, as in a job of any length.
 const PLANNED_PROVIDER_ROWS: usize = 4 << 15;
@@ -160,12 +156,12 @@ struct Observed {
 ///
 /// # Errors
 /// If the job cannot be run as asked.
-pub fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
+pub fn measure(shape: &Shape<'_>) -> Result<Costs, Error> {
     let total: usize = shape.rows.iter().sum();
     let share = (shape.most_rows as f64 / total as f64).min(1.0);
     let plan = shape.spec.job.privacy().map(|privacy| {
         let width = shape.spec.schema.width() + 1;
-        privacy.plan(width).map_err(Failure::input)
+        privacy.plan(width).map_err(Error::input)
     });
     let (few, many) = match (shape.spec.job.engine(), plan.transpose()?) {
         // A private job has as many gradients as its plan says.
@@ -208,7 +204,7 @@ pub fn measure(shape: &Shape<'_>) -> Result<Costs, Failure> {
 }
 
 /// Watches a run with a share of the rows.
-fn observe(shape: &Shape<'_>, share: f64, iterations: u32) -> Result<Observed, Failure> {
+fn observe(shape: &Shape<'_>, share: f64, iterations: u32) -> Result<Observed, Error> {
     let rows = shape.rows.iter();
     let rows: Vec<usize> = rows.map(|rows| (*rows as f64 * share) as usize).collect();
     let (run, seconds) = run(shape, &rows, shape.measuring(iterations), None)?;
@@ -263,7 +259,7 @@ pub struct Took {
 ///
 /// # Errors
 /// If the job cannot be run as asked.
-pub fn run_whole(shape: &Shape<'_>) -> Result<Took, Failure> {
+pub fn run_whole(shape: &Shape<'_>) -> Result<Took, Error> {
     let (settings, path) = match shape.spec.job.training() {
         // Only L-BFGS goes along a path.
         Some(training) if training.path.is_some() => {
@@ -332,8 +328,7 @@ fn run(
     rows: &[usize],
     settings: Settings,
     path: Option<PenaltyPath>,
-) -> Result<(LocalRun, f64), Failure> {
-    let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
+) -> Result<(LocalRun, f64), Error> {
     let randomness = Randomness::from_os();
     let schema = &shape.spec.schema;
     let data = rows
@@ -341,8 +336,8 @@ fn run(
         .enumerate()
         .map(|(part, &rows)| random_rows(schema, rows, &randomness, part))
         .collect::<Result<Vec<_>, _>>()?;
-    let parts = Parts::new(data, &randomness).map_err(|e| bug(&e))?;
-    let epsilon = Epsilon::from_billionths(1_000_000_000).map_err(|e| bug(&e))?;
+    let parts = Parts::new(data, &randomness).map_err(Error::bug)?;
+    let epsilon = Epsilon::from_billionths(1_000_000_000).map_err(Error::bug)?;
     let guards = parts.guards(schema, epsilon);
     let names = shape.order.iter().map(|&f| schema.columns()[f].name());
     let names = names.map(str::to_owned).collect();
@@ -360,11 +355,11 @@ fn run(
         raw.training.resolution = raw.training.resolution.of_count(shape.batch_rows());
         raw.spending = raw.spending.take().map(|_| Spending::Total(epsilon));
     });
-    let id = local::fresh_job_id(&randomness).map_err(|e| bug(&e))?;
-    let spec = JobSpec::new(id, job.map_err(Failure::input)?, Arc::clone(schema));
+    let id = local::fresh_job_id(&randomness).map_err(Error::bug)?;
+    let spec = JobSpec::new(id, job.map_err(Error::input)?, Arc::clone(schema));
     let began = Instant::now();
-    let run = local::run(&spec, &guards, &randomness, &mut Quiet, None, false)
-        .map_err(|e| job_failure(&e))?;
+    let run =
+        local::run(&spec, &guards, &randomness, &mut Quiet, None, false).map_err(job_failure)?;
     Ok((run, began.elapsed().as_secs_f64()))
 }
 
@@ -374,11 +369,10 @@ fn random_rows(
     rows: usize,
     randomness: &Randomness,
     part: usize,
-) -> Result<Dataset, Failure> {
-    let bug = |e: &dyn std::fmt::Display| Failure::new(Kind::Bug, e);
+) -> Result<Dataset, Error> {
     let mut rng = randomness
         .fork("plan rows", part as u64)
-        .map_err(|e| bug(&e))?;
+        .map_err(Error::bug)?;
     let features: Vec<Feature> = schema.features();
     let mut values = Vec::with_capacity(rows * schema.width());
     for _ in 0..rows {
@@ -399,7 +393,7 @@ fn random_rows(
         classes => (row % classes) as u32,
     };
     let labels = (0..rows).map(label).collect();
-    Dataset::new(features, values, labels, classes).map_err(|e| bug(&e))
+    Dataset::new(features, values, labels, classes).map_err(Error::bug)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 //!
 //! A job with very many rows is simulated with fewer and as much less noise.
 
-use crate::failure::{Failure, Kind};
+use crate::error::Error;
 use heda_crypto::random::Randomness;
 use heda_dp::gaussian::{Variance, sample};
 use heda_job::proposal::Privacy;
@@ -55,26 +55,26 @@ pub fn expect(
     providers: usize,
     rows: usize,
     randomness: &Randomness,
-) -> Result<Expected, Failure> {
-    let plan = privacy.plan(schema.width() + 1).map_err(Failure::input)?;
+) -> Result<Expected, Error> {
+    let plan = privacy.plan(schema.width() + 1).map_err(Error::input)?;
     let drawn = rows.clamp(1, MOST_ROWS);
     let needed = privacy.share(plan.variance(), providers).get() as f64 * providers as f64;
     let smaller = drawn as f64 / rows.max(1) as f64;
-    let variance = Variance::at_least(needed * smaller * smaller).map_err(bug)?;
+    let variance = Variance::at_least(needed * smaller * smaller).map_err(Error::bug)?;
     let runs: Vec<[f64; 2]> = (0..RUNS)
         .map(|run| {
-            let mut rng = randomness.fork("expectation", run).map_err(bug)?;
+            let mut rng = randomness.fork("expectation", run).map_err(Error::bug)?;
             let all = planted(schema, drawn + COUNTED_ROWS, &mut rng)?;
             let rows = |from: usize, to: usize| all.select_rows(&(from..to).collect::<Vec<_>>());
             let (training, counted) = (rows(0, drawn), rows(drawn, all.rows()));
-            let fit = train(&training, 1, &TrainConfig::logistic()).map_err(bug)?;
+            let fit = train(&training, 1, &TrainConfig::logistic()).map_err(Error::bug)?;
             let (private, reach) = privately(schema, &plan, variance, &training, &mut rng)?;
             Ok([
                 accuracy(&fit.beta, &counted, None),
                 accuracy(&private, &counted, Some(&reach)),
             ])
         })
-        .collect::<Result<_, Failure>>()?;
+        .collect::<Result<_, Error>>()?;
     let mean = |place: usize| runs.iter().map(|run| run[place]).sum::<f64>() / RUNS as f64;
     let private = || runs.iter().map(|run| run[1]);
     Ok(Expected {
@@ -85,10 +85,6 @@ pub fn expect(
     })
 }
 
-fn bug(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Kind::Bug, error)
-}
-
 /// The job's plan in the integer oracle; coefficients of the schema's columns, and how far those reach.
 fn privately(
     schema: &Schema,
@@ -96,9 +92,9 @@ fn privately(
     variance: Variance,
     training: &Dataset,
     rng: &mut impl CryptoRng,
-) -> Result<(Vec<f64>, ClipRange), Failure> {
+) -> Result<(Vec<f64>, ClipRange), Error> {
     let encoding = PrivateEncoding::new(schema);
-    let rows = [encoding.rows(training, 1).map_err(bug)?];
+    let rows = [encoding.rows(training, 1).map_err(Error::bug)?];
     let rng = std::cell::RefCell::new(rng);
     let toss = |_: Position| {
         let mut rng = rng.borrow_mut();
@@ -112,9 +108,9 @@ fn privately(
         (0..width).map(|_| sample(variance, &mut **rng)).collect()
     };
     let mut source = PrivateSource::new(plan, &rows, toss, draw);
-    let mut optimiser = Optimiser::new(plan.settings(), encoding.width()).map_err(bug)?;
+    let mut optimiser = Optimiser::new(plan.settings(), encoding.width()).map_err(Error::bug)?;
     let run = optimiser.run(&mut source, |_| ControlFlow::Continue(()));
-    run.map_err(bug)?;
+    run.map_err(Error::bug)?;
     Ok((encoding.coefficients(optimiser.beta()), encoding.reach()))
 }
 
@@ -127,7 +123,7 @@ fn accuracy(beta: &[f64], rows: &Dataset, reach: Option<&ClipRange>) -> f64 {
 }
 
 /// Rows of the schema whose labels follow weights that are drawn.
-fn planted(schema: &Schema, rows: usize, rng: &mut impl CryptoRng) -> Result<Dataset, Failure> {
+fn planted(schema: &Schema, rows: usize, rng: &mut impl CryptoRng) -> Result<Dataset, Error> {
     let mut values = Vec::with_capacity(rows * schema.width());
     for _ in 0..rows {
         for column in schema.columns() {
@@ -140,7 +136,7 @@ fn planted(schema: &Schema, rows: usize, rng: &mut impl CryptoRng) -> Result<Dat
         .map(|z| u32::from(uniform(rng) < 1.0 / (1.0 + (-STRENGTH * z).exp())))
         .collect();
     let classes = schema.label().classes();
-    Dataset::new(schema.features(), values, labels, classes).map_err(bug)
+    Dataset::new(schema.features(), values, labels, classes).map_err(Error::bug)
 }
 
 /// A cell as the schema calls it typical, in encoded columns.

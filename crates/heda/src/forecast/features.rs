@@ -1,6 +1,6 @@
 //! Which features are worth encrypting, and what that would cost.
 
-use crate::failure::Failure;
+use crate::error::Error;
 use heda_job::engine::gradient_bytes;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::resident::Resolution;
@@ -53,13 +53,8 @@ impl ScoreReport {
     ///
     /// # Errors
     /// If the rows cannot be scored so.
-    pub fn new(
-        dataset: String,
-        data: &Dataset,
-        method: Method,
-        seed: u64,
-    ) -> Result<Self, Failure> {
-        let scores = Scores::compute(data, method, seed).map_err(Failure::input)?;
+    pub fn new(dataset: String, data: &Dataset, method: Method, seed: u64) -> Result<Self, Error> {
+        let scores = Scores::compute(data, method, seed).map_err(Error::input)?;
         let ranking = scores.ranking();
         let total: f64 = scores.values().iter().sum();
         let line = |&feature: &usize| FeatureLine {
@@ -81,7 +76,7 @@ impl ScoreReport {
                 iota,
                 columns: chosen.last().map_or(0, |feature| feature.columns.end),
                 gradient_bytes: gradient_bytes(&chosen, data.rows(), resolution)
-                    .map_err(Failure::input)?,
+                    .map_err(Error::input)?,
             })
         };
         Ok(Self {
@@ -92,7 +87,7 @@ impl ScoreReport {
             features: ranking.order().iter().map(line).collect(),
             prefixes: (1..=data.features().len())
                 .map(prefix)
-                .collect::<Result<_, Failure>>()?,
+                .collect::<Result<_, Error>>()?,
         })
     }
 }

@@ -1,7 +1,7 @@
 //! `iota = "auto"`: how many features are encrypted, and whether the others are published or left out.
 
-use super::{COMPARED_ROWS, Shape, measure};
-use crate::failure::Failure;
+use super::cost::{COMPARED_ROWS, Shape, measure};
+use crate::error::Error;
 use heda_crypto::random::Randomness;
 use heda_job::estimate::{EstimateError, Estimator};
 use heda_job::job::{IotaChooser, JobSpec, Known, NoIota};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Chooses how many features are encrypted, for a goal: time measured as above with all parties on
 /// this machine, accuracy estimated in clear on rows that may be read.
 #[derive(Debug)]
-pub struct AutoIota {
+pub(crate) struct AutoIota {
     goal: Goal,
     spec: JobSpec,
     estimator: Option<Estimator>,
@@ -20,7 +20,7 @@ pub struct AutoIota {
 
 impl AutoIota {
     /// Puts the choice into a job. Accuracy is estimated on `sample`.
-    pub fn put_into(
+    pub(crate) fn put_into(
         spec: JobSpec,
         goal: Goal,
         sample: Option<&Dataset>,
@@ -103,7 +103,7 @@ enum NoChoice {
     #[error(transparent)]
     Partition(#[from] PartitionError),
     #[error(transparent)]
-    Measure(#[from] Failure),
+    Measure(#[from] Error),
     #[error(transparent)]
     Estimate(#[from] EstimateError),
     #[error("an accepted loss of accuracy needs rows to estimate it with; name a sample")]

@@ -1,22 +1,29 @@
-//! What a job will cost and reveal, for people and programs.
+//! What a job will cost, reveal and be worth, before it runs: time, traffic and memory are measured
+//! ([`cost`]), the accuracy of a private job is simulated ([`accuracy`]), and features are scored
+//! ([`features`]).
 
-use crate::expectation::{Expected, expect};
-use crate::failure::Failure;
-use crate::planning::{Costs, Shape, Took, measure, measuring, planned_rows, run_whole};
-use crate::{Job, RemoteJob};
+pub mod accuracy;
+mod auto;
+pub mod cost;
+pub mod features;
+mod subject;
+
+pub use accuracy::Expected;
+pub(crate) use auto::AutoIota;
+pub use cost::Took;
+pub use features::ScoreReport;
+pub use subject::Subject;
+
+use accuracy::expect;
+use cost::Costs;
 use heda_crypto::random::Randomness;
-use heda_dp::epsilon::Epsilon;
-use heda_job::description::{Protected, Ranking, Share};
 use heda_job::job::JobSpec;
-use heda_job::proposal::{Engine, Foreseen, JobId, Privacy};
-use heda_learn::gradient::Batch;
-use heda_learn::schema::Schema;
+use heda_job::proposal::{Engine, Foreseen, Privacy};
 use serde::Serialize;
-use std::sync::Arc;
 
 /// What a job will cost and reveal.
 #[derive(Debug, Serialize)]
-pub struct Plan {
+pub struct Forecast {
     /// How gradients are computed.
     pub engine: Engine,
     /// Rows of all providers, held-out ones included.
@@ -59,15 +66,15 @@ pub struct Plan {
     pub unknown_cells: u64,
     /// What a private job promises, and the noise that it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub private: Option<PrivatePlanned>,
+    pub private: Option<PrivateForecast>,
     /// What the job then took, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub check: Option<PlanCheck>,
+    pub check: Option<Comparison>,
 }
 
 /// The promise of a private job.
 #[derive(Debug, Serialize)]
-pub struct PrivatePlanned {
+pub struct PrivateForecast {
     /// ε.
     pub epsilon: f64,
     /// δ.
@@ -87,7 +94,7 @@ pub struct PrivatePlanned {
     pub evaluation: Option<Foreseen>,
 }
 
-impl PrivatePlanned {
+impl PrivateForecast {
     fn of(spec: &JobSpec, providers: usize, training: usize, held_out: u64) -> Option<Self> {
         let privacy = spec.job.privacy()?;
         let plan = privacy.plan(spec.schema.width() + 1).ok()?;
@@ -140,7 +147,7 @@ impl PrivatePlanned {
 
 /// What a job took that was planned.
 #[derive(Debug, Serialize)]
-pub struct PlanCheck {
+pub struct Comparison {
     /// Time of the whole job.
     pub seconds: f64,
     /// To all providers.
@@ -159,191 +166,7 @@ pub struct PlanCheck {
 
 /// A measurement of a few iterations says no more than this about many, as a share.
 const LEAST_SPREAD: f64 = 0.15;
-/// How often each engine is measured; keys of engine `paper` take long.
-const REPEATS: (u32, u32) = (3, 1);
-
-/// What is to be planned.
-#[derive(Debug)]
-pub struct PlanSubject {
-    /// The job.
-    pub spec: JobSpec,
-    /// All features, the encrypted ones first.
-    pub order: Vec<usize>,
-    /// How many of them are encrypted.
-    pub iota: usize,
-    /// Rows of all providers together, held-out ones included.
-    pub rows: usize,
-    /// How many providers.
-    pub providers: usize,
-}
-
-impl PlanSubject {
-    /// That there is something to plan.
-    fn check(&self) -> Result<(), Failure> {
-        let Self {
-            iota,
-            rows,
-            providers,
-            ..
-        } = self;
-        if *providers == 0 || rows / providers < 10 {
-            return Err(Failure::input(format!(
-                "{rows} rows for {providers} providers: each needs ten or more"
-            )));
-        }
-        let features = self.order.len();
-        match *iota > features {
-            true => Err(Failure::input(format!(
-                "iota is {iota}, but there are {features} features; choose 0 to {features}"
-            ))),
-            false => Ok(()),
-        }
-    }
-
-    /// Rows of each provider.
-    fn shares(&self) -> Vec<usize> {
-        let parts = 0..self.providers;
-        parts
-            .map(|part| Batch::new(part, self.providers).share(self.rows).len())
-            .collect()
-    }
-
-    fn shape<'a>(&'a self, shares: &'a [usize]) -> Shape<'a> {
-        Shape {
-            spec: &self.spec,
-            order: &self.order,
-            iota: self.iota,
-            rows: shares,
-            most_rows: planned_rows(self.providers, self.spec.job.held_out()),
-            repeats: match self.spec.job.engine() {
-                Engine::Resident => REPEATS.0,
-                Engine::Paper => REPEATS.1,
-            },
-        }
-    }
-
-    /// Measures, and says what the job will cost.
-    ///
-    /// # Errors
-    /// If there are too few rows, or the job cannot be run.
-    pub fn plan(&self) -> Result<Plan, Failure> {
-        self.check()?;
-        let shares = self.shares();
-        Ok(of_costs(self, &measure(&self.shape(&shares))?))
-    }
-
-    /// Runs the whole job on random rows, and says what it took.
-    ///
-    /// # Errors
-    /// As [`plan`](Self::plan).
-    pub fn run(&self) -> Result<Took, Failure> {
-        self.check()?;
-        let shares = self.shares();
-        run_whole(&self.shape(&shares))
-    }
-
-    /// A job with remote providers, or with so many that have not answered yet. Rows that are not given
-    /// are those that a private job states. Where ι is chosen later, all features are planned as
-    /// encrypted: that takes longest.
-    ///
-    /// # Errors
-    /// If it names a feature that the schema does not have, or nobody says how many rows there are.
-    pub fn of_job(
-        remote: &RemoteJob,
-        rows: Option<usize>,
-        unanswered: usize,
-    ) -> Result<Self, Failure> {
-        let rows = rows.or_else(|| remote.stated_rows()).ok_or_else(|| {
-            Failure::input("the job does not say how many rows there are; give --rows")
-        })?;
-        let schema = remote.job().schema();
-        let spec = remote.job().spec(JobId([0; 16]), &Randomness::from_os());
-        let all = schema.columns().len();
-        let (encrypted, iota): (Vec<usize>, usize) = match &spec.job.features().protected {
-            Protected::Best(iota) => (Vec::new(), *iota),
-            Protected::All | Protected::For(_) => (Vec::new(), all),
-            Protected::Named(names) => {
-                let place = |name: &String| {
-                    let columns = schema.columns();
-                    let found = columns.iter().position(|column| column.name() == name);
-                    found.ok_or_else(|| {
-                        Failure::input(format!("the schema has no feature \"{name}\""))
-                    })
-                };
-                let places: Vec<usize> = names.iter().map(place).collect::<Result<_, _>>()?;
-                let iota = places.len();
-                (places, iota)
-            }
-        };
-        let rest = (0..all).filter(|feature| !encrypted.contains(feature));
-        let order = encrypted.iter().copied().chain(rest).collect();
-        Ok(Self {
-            order,
-            iota,
-            rows,
-            providers: match remote.providers() {
-                0 => unanswered,
-                known => known,
-            },
-            spec,
-        })
-    }
-
-    /// A job with providers that are not known yet.
-    ///
-    /// # Errors
-    /// If there is no such job.
-    pub fn of_schema(
-        schema: impl Into<Arc<Schema>>,
-        rows: usize,
-        providers: usize,
-        iota: Option<usize>,
-        (iterations, batches): (u32, usize),
-    ) -> Result<Self, Failure> {
-        let schema = schema.into();
-        let features = schema.columns().len();
-        let settings = measuring(&schema, iterations, batches);
-        let job = Job::builder("plan", schema)
-            .settings(settings)
-            .ranking(Ranking::Schema);
-        let job = job.build().map_err(Failure::input)?;
-        Ok(Self {
-            spec: job.spec(JobId([0; 16]), &Randomness::from_os()),
-            order: (0..features).collect(),
-            iota: iota.unwrap_or(features),
-            rows,
-            providers,
-        })
-    }
-
-    /// The same for a private job: its promise decides how it is trained.
-    ///
-    /// # Errors
-    /// If there is no such job.
-    pub fn of_promise(
-        schema: impl Into<Arc<Schema>>,
-        rows: usize,
-        providers: usize,
-        (epsilon, delta): (Epsilon, Option<f64>),
-    ) -> Result<Self, Failure> {
-        let schema = schema.into();
-        let features = schema.columns().len();
-        let training = rows - Share::USUAL.of(rows as u64) as usize;
-        let job = Job::builder("plan", schema)
-            .private_within(epsilon, delta, training)
-            .map_err(Failure::input)?;
-        let job = job.build().map_err(Failure::input)?;
-        Ok(Self {
-            spec: job.spec(JobId([0; 16]), &Randomness::from_os()),
-            order: (0..features).collect(),
-            iota: features,
-            rows,
-            providers,
-        })
-    }
-}
-
-fn of_costs(subject: &PlanSubject, costs: &Costs) -> Plan {
+fn of_costs(subject: &Subject, costs: &Costs) -> Forecast {
     let spec = &subject.spec;
     let models = spec.job.positives().len() as u32;
     let iterations = spec.gradients();
@@ -379,7 +202,7 @@ fn of_costs(subject: &PlanSubject, costs: &Costs) -> Plan {
     let around = |value: f64, spread: f64| [value / (1.0 + spread), value * (1.0 + spread)];
     let held_out = spec.job.held_out().of(subject.rows as u64);
     let training = subject.rows as u64 - held_out;
-    Plan {
+    Forecast {
         engine: spec.job.engine(),
         rows: subject.rows,
         providers: subject.providers,
@@ -404,12 +227,27 @@ fn of_costs(subject: &PlanSubject, costs: &Costs) -> Plan {
         }),
         gradient_numbers: u64::from(iterations) * (taking_part + 1),
         unknown_cells: training * (encrypted + 1),
-        private: PrivatePlanned::of(spec, subject.providers, training as usize, held_out),
+        private: PrivateForecast::of(spec, subject.providers, training as usize, held_out),
         check: None,
     }
 }
 
-impl Plan {
+impl Forecast {
+    /// Compares with what the job then took.
+    pub fn compare(&mut self, took: &Took) {
+        let off = |found: f64, planned: f64| 100.0 * (found / planned - 1.0);
+        let memory = took.peak_memory.zip(self.peak_memory_bytes);
+        self.check = Some(Comparison {
+            seconds: took.seconds,
+            bytes_user_to_providers: took.sent,
+            bytes_providers_to_user: took.received,
+            round_trips_per_provider: took.round_trips / self.providers as u64,
+            peak_memory_bytes: took.peak_memory,
+            time_off_percent: off(took.seconds, self.seconds),
+            memory_off_percent: memory.map(|(found, planned)| off(found as f64, planned as f64)),
+        });
+    }
+
     /// For people.
     pub fn in_words(&self) -> String {
         let plan = self;
@@ -454,7 +292,7 @@ impl Plan {
             "reveals   {} numbers of gradients about {} unknown cells",
             plan.gradient_numbers, plan.unknown_cells
         ));
-        lines.extend(plan.private.iter().flat_map(PrivatePlanned::text));
+        lines.extend(plan.private.iter().flat_map(PrivateForecast::text));
         if let Some(check) = &plan.check {
             lines.push(format!(
             "it took   {:.1} s ({:+.0} %), {:.1} MB to providers, {:.1} MB back, {} round trips",
