@@ -13,7 +13,7 @@ use heda_learn::data::Dataset;
 use heda_learn::optimise::Settings;
 use heda_learn::resident::Resolution;
 use heda_learn::schema::Schema;
-use heda_learn::score::Method;
+use heda_learn::score::ScoringMethod;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -54,13 +54,13 @@ impl Play {
     /// Runs the job with an engine and a ranking that the providers agree on, and keeps what its
     /// parties received.
     pub fn record(engine: Engine) -> Self {
-        let method = Method::KruskalWallis;
+        let method = ScoringMethod::KruskalWallis;
         Self::record_ranked(engine, Ranking::Agreed { method })
     }
 
     /// The same with the ranking of the first provider.
     pub fn record_chosen(engine: Engine) -> Self {
-        let method = Method::KruskalWallis;
+        let method = ScoringMethod::KruskalWallis;
         Self::record_ranked(engine, Ranking::Chosen { method })
     }
 

@@ -12,7 +12,8 @@
 //! [`Spend::spend`] makes the receipt when that is done. There is no other way to a receipt.
 //! Estimates, which pay nothing and let nothing leave, use the previews of the mechanisms.
 
-use crate::epsilon::{Epsilon, EpsilonError};
+use crate::epsilon::Epsilon;
+use crate::error::ParameterError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -86,7 +87,7 @@ pub struct Charge {
 }
 
 /// Why columns do not make a charge.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChargeError {
     /// A release of nothing.
@@ -97,7 +98,7 @@ pub enum ChargeError {
     Repeated(String),
     /// The sum is no ε any more.
     #[error("the columns together: {0}")]
-    Total(EpsilonError),
+    Total(ParameterError),
     /// A stored charge whose total is not its sum.
     #[error("the stored total {stored} is not the sum of its columns, {sum}")]
     WrongTotal {
@@ -363,7 +364,10 @@ mod tests {
         let twice = charge(&[("a", "1"), ("b", "1"), ("a", "2")]);
         assert_eq!(twice, Err(ChargeError::Repeated("a".into())));
         let huge = charge(&[("a", "600"), ("b", "600")]);
-        assert_eq!(huge, Err(ChargeError::Total(EpsilonError::TooLarge)));
+        assert_eq!(
+            huge,
+            Err(ChargeError::Total(ParameterError::EpsilonTooLarge))
+        );
     }
 
     #[test]

@@ -14,7 +14,8 @@
 //!   0 to K−1, and units that do not begin at 0 do the same. Scale to [0, 1] for Δf/Δv = 1.
 //! - the result is rounded down to billionths.
 
-use crate::epsilon::{Epsilon, EpsilonError};
+use crate::epsilon::Epsilon;
+use crate::error::ParameterError;
 use crate::points::Points;
 
 /// The automatic ε of every column.
@@ -46,7 +47,7 @@ impl Automatic {
 }
 
 /// Why a column has no automatic ε.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AutoError {
     /// Fewer than two rows.
@@ -82,11 +83,11 @@ pub enum AutoError {
         /// Column, from 0.
         column: usize,
         /// What is wrong with the number.
-        error: EpsilonError,
+        error: ParameterError,
     },
     /// The columns together.
     #[error("all columns together: {0}")]
-    Sum(EpsilonError),
+    Sum(ParameterError),
 }
 
 /// Runs Algorithm 1.
@@ -161,7 +162,7 @@ mod tests {
             Err(AutoError::NotPositive { column: 0 })
         );
         let narrow = column(&[1e9, 1e9, 1e9 + 1.0]);
-        let error = EpsilonError::TooLarge;
+        let error = ParameterError::EpsilonTooLarge;
         assert_eq!(narrow, Err(AutoError::Epsilon { column: 0, error }));
     }
 

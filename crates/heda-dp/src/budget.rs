@@ -3,7 +3,8 @@
 //! The columns of a row belong to the same person, so what they cost adds up (sequential
 //! composition). A split is exact in billionths, and its parts sum to the total.
 
-use crate::epsilon::{Epsilon, EpsilonError};
+use crate::epsilon::Epsilon;
+use crate::error::ParameterError;
 
 /// Why an ε cannot be split as asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,7 +51,7 @@ pub fn split_by_weights(total: Epsilon, weights: &[u32]) -> Result<Vec<Epsilon>,
         .iter_mut()
         .take(left as usize)
         .for_each(|part| *part += 1);
-    let name = |column| move |_: EpsilonError| SplitError::TooSmall { total, column };
+    let name = |column| move |_: ParameterError| SplitError::TooSmall { total, column };
     let checked = parts.into_iter().enumerate();
     checked
         .map(|(column, part)| Epsilon::from_billionths(part).map_err(name(column)))

@@ -14,7 +14,8 @@
 //! The list of parts must be fixed in advance. For parts that are chosen on the way, cap Σμ² and
 //! Σε separately, and compose the caps: [`Composition::new`] with one pure part of the cap.
 
-use crate::epsilon::{Epsilon, EpsilonError};
+use crate::epsilon::Epsilon;
+use crate::error::ParameterError;
 use crate::gdp::{Cost, Delta, delta_of, least_epsilon};
 
 /// Steps that the largest possible privacy loss has for each pure part.
@@ -64,7 +65,7 @@ impl Composition {
     }
 
     /// The ε that belongs to a δ, rounded up.
-    pub fn epsilon(&self, delta: Delta) -> Result<Epsilon, EpsilonError> {
+    pub fn epsilon(&self, delta: Delta) -> Result<Epsilon, ParameterError> {
         let negligible = NEGLIGIBLE * delta.get() / self.losses.len() as f64;
         least_epsilon(delta, |epsilon| self.delta_leaving_out(epsilon, negligible))
     }

@@ -3,6 +3,7 @@
 //! An [`Epsilon`] is a whole number of billionths. Sums, splits and comparisons are therefore
 //! exact, and so is the scale of the noise that is drawn from it.
 
+use crate::error::ParameterError;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -23,55 +24,31 @@ pub struct Epsilon {
     billionths: u64,
 }
 
-/// Why a number is no ε.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EpsilonError {
-    /// Zero.
-    #[error("epsilon is zero, which would allow infinite noise only; give a positive number")]
-    Zero,
-    /// Below zero.
-    #[error("epsilon is negative; give a positive number")]
-    Negative,
-    /// Infinite or above the limit.
-    #[error("epsilon is above {LARGEST}, which protects nobody; give a smaller number")]
-    TooLarge,
-    /// Positive, but nothing remains of it in billionths.
-    #[error("epsilon is below one billionth; give a larger number")]
-    TooSmall,
-    /// More digits than can be kept exactly.
-    #[error("epsilon has more than nine decimals and would not be exact; give fewer")]
-    TooFine,
-    /// No number at all.
-    #[error("epsilon is not a number; write it like 0.5")]
-    NotANumber,
-}
-
 impl Epsilon {
     /// From billionths.
-    pub fn from_billionths(billionths: u64) -> Result<Self, EpsilonError> {
+    pub fn from_billionths(billionths: u64) -> Result<Self, ParameterError> {
         match billionths {
-            0 => Err(EpsilonError::Zero),
-            b if b > LARGEST * UNIT => Err(EpsilonError::TooLarge),
+            0 => Err(ParameterError::EpsilonZero),
+            b if b > LARGEST * UNIT => Err(ParameterError::EpsilonTooLarge),
             billionths => Ok(Self { billionths }),
         }
     }
 
     /// The largest ε that is not above a computed number. For what a person wrote, parse it: that
     /// is exact.
-    pub fn at_most(value: f64) -> Result<Self, EpsilonError> {
+    pub fn at_most(value: f64) -> Result<Self, ParameterError> {
         if value.is_nan() {
-            return Err(EpsilonError::NotANumber);
+            return Err(ParameterError::EpsilonNotANumber);
         }
         if value < 0.0 {
-            return Err(EpsilonError::Negative);
+            return Err(ParameterError::EpsilonNegative);
         }
         if value > LARGEST as f64 {
-            return Err(EpsilonError::TooLarge);
+            return Err(ParameterError::EpsilonTooLarge);
         }
         let floor = (value * UNIT as f64).floor() as u64;
         if floor == 0 && value > 0.0 {
-            return Err(EpsilonError::TooSmall);
+            return Err(ParameterError::EpsilonTooSmall);
         }
         // The product above may have been rounded up to the next whole number.
         let exact = floor - u64::from(floor > 0 && floor as f64 / UNIT as f64 > value);
@@ -79,11 +56,11 @@ impl Epsilon {
     }
 
     /// The least ε that is not below a computed number: for what is told to people.
-    pub fn at_least(value: f64) -> Result<Self, EpsilonError> {
+    pub fn at_least(value: f64) -> Result<Self, ParameterError> {
         match value {
-            v if v.is_nan() => Err(EpsilonError::NotANumber),
-            v if v < 0.0 => Err(EpsilonError::Negative),
-            v if v > LARGEST as f64 => Err(EpsilonError::TooLarge),
+            v if v.is_nan() => Err(ParameterError::EpsilonNotANumber),
+            v if v < 0.0 => Err(ParameterError::EpsilonNegative),
+            v if v > LARGEST as f64 => Err(ParameterError::EpsilonTooLarge),
             v => {
                 let ceiling = (v * UNIT as f64).ceil() as u64;
                 // The product above may have been rounded down to a whole number.
@@ -104,28 +81,28 @@ impl Epsilon {
     }
 
     /// The sum, if it is still an ε.
-    pub fn checked_add(self, other: Self) -> Result<Self, EpsilonError> {
+    pub fn checked_add(self, other: Self) -> Result<Self, ParameterError> {
         Self::from_billionths(self.billionths + other.billionths)
     }
 
     /// Sequential composition: what several releases about the same rows cost together.
-    pub fn sum(parts: impl IntoIterator<Item = Self>) -> Result<Self, EpsilonError> {
+    pub fn sum(parts: impl IntoIterator<Item = Self>) -> Result<Self, ParameterError> {
         let mut parts = parts.into_iter();
-        let first = parts.next().ok_or(EpsilonError::Zero)?;
+        let first = parts.next().ok_or(ParameterError::EpsilonZero)?;
         parts.try_fold(first, Self::checked_add)
     }
 }
 
 impl FromStr for Epsilon {
-    type Err = EpsilonError;
+    type Err = ParameterError;
 
     /// Reads a decimal like `0.5`, exactly.
-    fn from_str(text: &str) -> Result<Self, EpsilonError> {
+    fn from_str(text: &str) -> Result<Self, ParameterError> {
         let text = text.trim();
         if let Some(positive) = text.strip_prefix('-') {
             return match parse_billionths(positive)? {
-                0 => Err(EpsilonError::Zero),
-                _ => Err(EpsilonError::Negative),
+                0 => Err(ParameterError::EpsilonZero),
+                _ => Err(ParameterError::EpsilonNegative),
             };
         }
         Self::from_billionths(parse_billionths(text.strip_prefix('+').unwrap_or(text))?)
@@ -134,18 +111,18 @@ impl FromStr for Epsilon {
 
 /// Digits, optionally a point and more digits; anything larger than u64 is clamped, because the
 /// caller refuses it anyway.
-fn parse_billionths(text: &str) -> Result<u64, EpsilonError> {
+fn parse_billionths(text: &str) -> Result<u64, ParameterError> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     if matches!(text, "inf" | "infinity" | "Infinity") {
-        return Err(EpsilonError::TooLarge);
+        return Err(ParameterError::EpsilonTooLarge);
     }
     if (whole.is_empty() && fraction.is_empty()) || !digits(whole) || !digits(fraction) {
-        return Err(EpsilonError::NotANumber);
+        return Err(ParameterError::EpsilonNotANumber);
     }
     let fraction = fraction.trim_end_matches('0');
     if fraction.len() > 9 {
-        return Err(EpsilonError::TooFine);
+        return Err(ParameterError::EpsilonTooFine);
     }
     let whole = match whole.trim_start_matches('0') {
         "" => 0,
@@ -153,7 +130,7 @@ fn parse_billionths(text: &str) -> Result<u64, EpsilonError> {
     };
     let fraction: u64 = format!("{fraction:0<9}")
         .parse()
-        .map_err(|_| EpsilonError::NotANumber)?;
+        .map_err(|_| ParameterError::EpsilonNotANumber)?;
     Ok(whole.saturating_mul(UNIT).saturating_add(fraction))
 }
 
@@ -220,7 +197,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn parse(text: &str) -> Result<Epsilon, EpsilonError> {
+    fn parse(text: &str) -> Result<Epsilon, ParameterError> {
         text.parse()
     }
 
@@ -246,20 +223,23 @@ mod tests {
     #[test]
     fn every_bad_number_has_its_own_error() {
         for (text, error) in [
-            ("0", EpsilonError::Zero),
-            ("0.000", EpsilonError::Zero),
-            ("-0", EpsilonError::Zero),
-            ("-1", EpsilonError::Negative),
-            ("1000.000000001", EpsilonError::TooLarge),
-            ("1e9", EpsilonError::NotANumber),
-            ("99999999999999999999999999", EpsilonError::TooLarge),
-            ("inf", EpsilonError::TooLarge),
-            ("NaN", EpsilonError::NotANumber),
-            ("", EpsilonError::NotANumber),
-            (".", EpsilonError::NotANumber),
-            ("0,5", EpsilonError::NotANumber),
-            ("1.2.3", EpsilonError::NotANumber),
-            ("0.0000000001", EpsilonError::TooFine),
+            ("0", ParameterError::EpsilonZero),
+            ("0.000", ParameterError::EpsilonZero),
+            ("-0", ParameterError::EpsilonZero),
+            ("-1", ParameterError::EpsilonNegative),
+            ("1000.000000001", ParameterError::EpsilonTooLarge),
+            ("1e9", ParameterError::EpsilonNotANumber),
+            (
+                "99999999999999999999999999",
+                ParameterError::EpsilonTooLarge,
+            ),
+            ("inf", ParameterError::EpsilonTooLarge),
+            ("NaN", ParameterError::EpsilonNotANumber),
+            ("", ParameterError::EpsilonNotANumber),
+            (".", ParameterError::EpsilonNotANumber),
+            ("0,5", ParameterError::EpsilonNotANumber),
+            ("1.2.3", ParameterError::EpsilonNotANumber),
+            ("0.0000000001", ParameterError::EpsilonTooFine),
         ] {
             assert_eq!(parse(text), Err(error), "{text}");
         }
@@ -267,11 +247,23 @@ mod tests {
 
     #[test]
     fn computed_numbers_are_rounded_down_only() {
-        assert_eq!(Epsilon::at_most(f64::NAN), Err(EpsilonError::NotANumber));
-        assert_eq!(Epsilon::at_most(-1e-300), Err(EpsilonError::Negative));
-        assert_eq!(Epsilon::at_most(0.0), Err(EpsilonError::Zero));
-        assert_eq!(Epsilon::at_most(f64::INFINITY), Err(EpsilonError::TooLarge));
-        assert_eq!(Epsilon::at_most(1e-10), Err(EpsilonError::TooSmall));
+        assert_eq!(
+            Epsilon::at_most(f64::NAN),
+            Err(ParameterError::EpsilonNotANumber)
+        );
+        assert_eq!(
+            Epsilon::at_most(-1e-300),
+            Err(ParameterError::EpsilonNegative)
+        );
+        assert_eq!(Epsilon::at_most(0.0), Err(ParameterError::EpsilonZero));
+        assert_eq!(
+            Epsilon::at_most(f64::INFINITY),
+            Err(ParameterError::EpsilonTooLarge)
+        );
+        assert_eq!(
+            Epsilon::at_most(1e-10),
+            Err(ParameterError::EpsilonTooSmall)
+        );
         assert_eq!(
             Epsilon::at_most(1.999_999_999_9).unwrap().billionths(),
             1_999_999_999
@@ -303,10 +295,10 @@ mod tests {
     fn sums_are_exact_and_bounded() {
         let tenth = parse("0.1").unwrap();
         assert_eq!(Epsilon::sum([tenth; 3]), parse("0.3"));
-        assert_eq!(Epsilon::sum([]), Err(EpsilonError::Zero));
+        assert_eq!(Epsilon::sum([]), Err(ParameterError::EpsilonZero));
         assert_eq!(
             Epsilon::sum([parse("600").unwrap(); 2]),
-            Err(EpsilonError::TooLarge)
+            Err(ParameterError::EpsilonTooLarge)
         );
     }
 

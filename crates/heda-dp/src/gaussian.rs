@@ -32,6 +32,7 @@
 //!
 //! How long a draw takes depends on what is drawn; answers are handed over after the last draw.
 
+use crate::error::ParameterError;
 use crate::sample::{DiscreteLaplace, coin_exp_fraction, coin_exp_one};
 use rand_core::CryptoRng;
 use serde::{Deserialize, Serialize};
@@ -43,21 +44,6 @@ use std::fmt;
 #[serde(try_from = "u64", into = "u64")]
 pub struct Variance(u64);
 
-/// Why a number is no variance.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum VarianceError {
-    /// Sums of shares could not be accounted for.
-    #[error("a variance of {0} is below {least}; use a finer grid of values", least = Variance::LEAST)]
-    TooSmall(u64),
-    /// Beyond what the sampler is built for.
-    #[error("a variance of {0} is above 2^60; use a coarser grid of values or a larger epsilon")]
-    TooLarge(f64),
-    /// Not a number above nought.
-    #[error("a variance of {0} is no positive number")]
-    NotPositive(f64),
-}
-
 impl Variance {
     /// The least variance: part 3 of the argument above needs it.
     pub const LEAST: u64 = 18;
@@ -67,21 +53,21 @@ impl Variance {
     pub const ROUNDING: u64 = 9;
 
     /// A whole-numbered variance.
-    pub fn new(squared: u64) -> Result<Self, VarianceError> {
+    pub fn new(squared: u64) -> Result<Self, ParameterError> {
         match squared {
-            0..Self::LEAST => Err(VarianceError::TooSmall(squared)),
+            0..Self::LEAST => Err(ParameterError::VarianceTooSmall(squared)),
             Self::LEAST..=Self::MOST => Ok(Self(squared)),
-            _ => Err(VarianceError::TooLarge(squared as f64)),
+            _ => Err(ParameterError::VarianceTooLarge(squared as f64)),
         }
     }
 
     /// The least variance that is not below a computed number.
-    pub fn at_least(squared: f64) -> Result<Self, VarianceError> {
+    pub fn at_least(squared: f64) -> Result<Self, ParameterError> {
         if squared.is_nan() || squared <= 0.0 {
-            return Err(VarianceError::NotPositive(squared));
+            return Err(ParameterError::VarianceNotPositive(squared));
         }
         if squared > Self::MOST as f64 {
-            return Err(VarianceError::TooLarge(squared));
+            return Err(ParameterError::VarianceTooLarge(squared));
         }
         Ok(Self((squared.ceil() as u64).max(Self::LEAST)))
     }
@@ -97,7 +83,7 @@ impl Variance {
     }
 
     /// The variance of independent noise added up.
-    pub fn sum(parts: impl IntoIterator<Item = Self>) -> Result<Self, VarianceError> {
+    pub fn sum(parts: impl IntoIterator<Item = Self>) -> Result<Self, ParameterError> {
         let sum = |total: u64, part: Self| total.saturating_add(part.0);
         Self::new(parts.into_iter().fold(0, sum))
     }
@@ -114,9 +100,9 @@ impl Variance {
 }
 
 impl TryFrom<u64> for Variance {
-    type Error = VarianceError;
+    type Error = ParameterError;
 
-    fn try_from(squared: u64) -> Result<Self, VarianceError> {
+    fn try_from(squared: u64) -> Result<Self, ParameterError> {
         Self::new(squared)
     }
 }

@@ -17,7 +17,8 @@
 //!
 //! δ is computed to about eleven digits; every result is moved by 10⁻⁹ to the safe side.
 
-use crate::epsilon::{Epsilon, EpsilonError, LARGEST};
+use crate::epsilon::{Epsilon, LARGEST};
+use crate::error::ParameterError;
 use crate::gaussian::Variance;
 use crate::normal::{density, mills, tail};
 use serde::{Deserialize, Serialize};
@@ -35,36 +36,13 @@ pub(crate) const SAFETY: f64 = 1e-9;
 #[serde(try_from = "f64", into = "f64")]
 pub struct Delta(f64);
 
-/// Why a number is no δ, or no δ for these rows.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DeltaError {
-    /// Not a number, or outside of 0 to 1.
-    #[error("delta is {0}; give a number above 0 and below 1, like 1e-5")]
-    Outside(f64),
-    /// No number at all.
-    #[error("delta is not a number; write it like 1e-5")]
-    NotANumber,
-    /// A mechanism that publishes some rows whole would pass.
-    #[error(
-        "delta {delta} is no protection for {rows} rows: publishing a row at random would satisfy it; \
-         give at most {}", Delta::default_for(*rows)
-    )]
-    TooLargeForRows {
-        /// What was asked for.
-        delta: f64,
-        /// How many rows there are.
-        rows: u64,
-    },
-}
-
 impl Delta {
     /// Checks a number.
-    pub fn new(delta: f64) -> Result<Self, DeltaError> {
+    pub fn new(delta: f64) -> Result<Self, ParameterError> {
         let inside = delta > 0.0 && delta < 1.0;
         inside
             .then_some(Self(delta))
-            .ok_or(DeltaError::Outside(delta))
+            .ok_or(ParameterError::DeltaOutside(delta))
     }
 
     /// The largest power of ten that is at most 10⁻⁵ and at most a tenth of a row's share.
@@ -76,10 +54,10 @@ impl Delta {
     }
 
     /// Refuses a δ of one row's share or more.
-    pub fn check_rows(self, rows: u64) -> Result<(), DeltaError> {
+    pub fn check_rows(self, rows: u64) -> Result<(), ParameterError> {
         let delta = self.0;
         match delta * rows as f64 >= 1.0 {
-            true => Err(DeltaError::TooLargeForRows { delta, rows }),
+            true => Err(ParameterError::DeltaTooLargeForRows { delta, rows }),
             false => Ok(()),
         }
     }
@@ -96,9 +74,9 @@ impl Delta {
 }
 
 impl TryFrom<f64> for Delta {
-    type Error = DeltaError;
+    type Error = ParameterError;
 
-    fn try_from(delta: f64) -> Result<Self, DeltaError> {
+    fn try_from(delta: f64) -> Result<Self, ParameterError> {
         Self::new(delta)
     }
 }
@@ -110,10 +88,13 @@ impl From<Delta> for f64 {
 }
 
 impl FromStr for Delta {
-    type Err = DeltaError;
+    type Err = ParameterError;
 
-    fn from_str(text: &str) -> Result<Self, DeltaError> {
-        let number = text.trim().parse().map_err(|_| DeltaError::NotANumber)?;
+    fn from_str(text: &str) -> Result<Self, ParameterError> {
+        let number = text
+            .trim()
+            .parse()
+            .map_err(|_| ParameterError::DeltaNotANumber)?;
         Self::new(number)
     }
 }
@@ -230,7 +211,7 @@ impl Cost {
     }
 
     /// The ε that belongs to a δ, rounded up.
-    pub fn epsilon(self, delta: Delta) -> Result<Epsilon, EpsilonError> {
+    pub fn epsilon(self, delta: Delta) -> Result<Epsilon, ParameterError> {
         let mu = self.mu();
         least_epsilon(delta, |epsilon| delta_of(mu, epsilon))
     }
@@ -246,11 +227,11 @@ impl std::iter::Sum for Cost {
 pub(crate) fn least_epsilon(
     delta: Delta,
     delta_at: impl Fn(f64) -> f64,
-) -> Result<Epsilon, EpsilonError> {
+) -> Result<Epsilon, ParameterError> {
     let fits = |epsilon: f64| delta_at(epsilon) * (1.0 + SAFETY) <= delta.0;
     let (mut low, mut high) = (0.0, LARGEST as f64);
     if !fits(high) {
-        return Err(EpsilonError::TooLarge);
+        return Err(ParameterError::EpsilonTooLarge);
     }
     while high - low > 1e-12 + 1e-10 * high {
         let middle = 0.5 * (low + high);
@@ -381,7 +362,10 @@ mod tests {
         assert_eq!(one.minus(one.times(2)), None);
         let huge = Cost::from_parts(u64::MAX);
         assert_eq!(huge.plus(one), huge);
-        assert_eq!(huge.epsilon(delta(1e-5)), Err(EpsilonError::TooLarge));
+        assert_eq!(
+            huge.epsilon(delta(1e-5)),
+            Err(ParameterError::EpsilonTooLarge)
+        );
         assert_eq!(Cost::ZERO.epsilon(delta(1e-5)).unwrap().billionths(), 1);
     }
 
@@ -390,7 +374,7 @@ mod tests {
         for bad in [0.0, -1e-9, 1.0, f64::NAN, f64::INFINITY] {
             assert!(Delta::new(bad).is_err(), "{bad}");
         }
-        assert_eq!("x".parse::<Delta>(), Err(DeltaError::NotANumber));
+        assert_eq!("x".parse::<Delta>(), Err(ParameterError::DeltaNotANumber));
         assert!(serde_json::from_str::<Delta>("0").is_err());
         for (rows, exponent) in [(1, -5), (10_000, -5), (10_001, -6), (1_000_000, -7)] {
             let chosen = Delta::default_for(rows);

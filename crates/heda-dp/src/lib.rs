@@ -23,6 +23,7 @@ pub mod cluster;
 pub mod column;
 pub mod compose;
 pub mod epsilon;
+pub mod error;
 pub mod gaussian;
 pub mod gdp;
 pub mod ima;

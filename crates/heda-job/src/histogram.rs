@@ -37,7 +37,7 @@ pub struct Histogram {
 
 /// Counts of right and wrong predictions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Confusion {
+pub struct BinaryConfusion {
     /// Positive, predicted so.
     pub true_positives: u64,
     /// Negative, predicted positive.
@@ -48,7 +48,7 @@ pub struct Confusion {
     pub false_negatives: u64,
 }
 
-impl Confusion {
+impl BinaryConfusion {
     /// All rows.
     pub fn rows(&self) -> u64 {
         self.true_positives + self.false_positives + self.true_negatives + self.false_negatives
@@ -97,14 +97,14 @@ impl Histogram {
     }
 
     /// Right and wrong predictions.
-    pub fn confusion(&self) -> Confusion {
+    pub fn confusion(&self) -> BinaryConfusion {
         let split = |counts: &[u64]| {
             let (below, above) = counts.split_at(self.decision.min(counts.len()));
             (below.iter().sum::<u64>(), above.iter().sum::<u64>())
         };
         let (true_negatives, false_positives) = split(&self.negatives);
         let (false_negatives, true_positives) = split(&self.positives);
-        Confusion {
+        BinaryConfusion {
             true_positives,
             false_positives,
             true_negatives,

@@ -24,7 +24,7 @@ use heda_crypto::bits::{pack, packed_bytes, unpack};
 use heda_crypto::masking::MASK_BITS;
 use heda_learn::data::Dataset;
 use heda_learn::schema::{Schema, SchemaFingerprint};
-use heda_learn::score::{Method, Ranking, RankingError, Scores};
+use heda_learn::score::{Ranking, RankingError, Scores, ScoringMethod};
 use zeroize::Zeroizing;
 
 /// The masks of this protocol are drawn for this purpose, once a session.
@@ -108,13 +108,13 @@ pub enum NegotiationError {
 pub struct ScoresQuestion {
     fingerprint: SchemaFingerprint,
     features: usize,
-    method: Method,
+    method: ScoringMethod,
     seed: u64,
 }
 
 impl ScoresQuestion {
     /// A question about the features of a schema; `seed` matters to the forest only.
-    pub fn new(schema: &Schema, method: Method, seed: u64) -> Self {
+    pub fn new(schema: &Schema, method: ScoringMethod, seed: u64) -> Self {
         Self {
             fingerprint: schema.fingerprint(),
             features: schema.columns().len(),

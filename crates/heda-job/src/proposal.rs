@@ -14,7 +14,7 @@ use crate::message::Agreement;
 pub use crate::rounds::PathRounds;
 use crate::rounds::Rounds;
 use heda_dp::epsilon::Epsilon;
-use heda_learn::score::Method;
+use heda_learn::score::ScoringMethod;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -121,9 +121,9 @@ pub enum Scoring {
     /// Nobody: their order is known.
     Nobody,
     /// Everybody; the masked scores are added.
-    Everybody(Method),
+    Everybody(ScoringMethod),
     /// The provider at this place, which sends the order that follows.
-    One(Method, usize),
+    One(ScoringMethod, usize),
 }
 
 impl Proposal {
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(nobody.check(), Err(JobFault::Providers(0)));
         let alone = testing::proposal_of(crate::description::RawJob {
             ranking: Some(Ranking::Chosen {
-                method: Method::default(),
+                method: ScoringMethod::default(),
             }),
             ..testing::raw()
         });

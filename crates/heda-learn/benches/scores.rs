@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::score::{Method, Scores};
+use heda_learn::score::{Scores, ScoringMethod};
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ fn scores(criterion: &mut Criterion) {
         .measurement_time(Duration::from_secs(2));
     for coding in [Coding::Paper, Coding::Natural] {
         let (data, _) = bundled(coding);
-        for method in Method::ALL {
+        for method in ScoringMethod::ALL {
             group.bench_function(format!("{coding}/{method}"), |bencher| {
                 bencher.iter(|| black_box(Scores::compute(black_box(&data), method, 1)));
             });

@@ -33,7 +33,7 @@ const USUAL_LABELS: [&str; 5] = ["label", "class", "target", "outcome", "y"];
 
 /// A proposed schema.
 #[derive(Debug, Clone)]
-pub struct Proposal {
+pub struct SchemaProposal {
     /// The schema as TOML, with marks.
     pub text: String,
     /// The same, checked.
@@ -53,7 +53,11 @@ pub fn unconfirmed(schema_text: &str) -> usize {
 
 /// Proposes a schema for a CSV or Parquet file. The label is the last column, or one with a usual
 /// name, unless named.
-pub fn propose(path: &Path, label: Option<&str>, format: CsvFormat) -> Result<Proposal, ReadError> {
+pub fn propose(
+    path: &Path,
+    label: Option<&str>,
+    format: CsvFormat,
+) -> Result<SchemaProposal, ReadError> {
     let limits = ReadLimits::default();
     let name = path
         .file_name()
@@ -71,7 +75,7 @@ pub fn propose_csv(
     input: impl Read,
     file: &str,
     label: Option<&str>,
-) -> Result<Proposal, ReadError> {
+) -> Result<SchemaProposal, ReadError> {
     let limits = ReadLimits::default();
     let source = CsvSource::open(input, file, limits.record_bytes, CsvFormat::default())?;
     propose_from(source, file, label, limits)
@@ -82,11 +86,11 @@ pub fn propose_columns(
     columns: &Columns,
     name: &str,
     label: Option<&str>,
-) -> Result<Proposal, ReadError> {
+) -> Result<SchemaProposal, ReadError> {
     propose_from(columns.source(name), name, label, ReadLimits::default())
 }
 
-impl Proposal {
+impl SchemaProposal {
     /// A reader of the file that the proposal was made from.
     pub fn reader(&self, format: CsvFormat) -> TableReader<'_> {
         TableReader::new(&self.schema).with_format(format)
@@ -98,7 +102,7 @@ fn propose_from(
     name: &str,
     label: Option<&str>,
     limits: ReadLimits,
-) -> Result<Proposal, ReadError> {
+) -> Result<SchemaProposal, ReadError> {
     let file = source.file().to_owned();
     let header = source.header().to_vec();
     let label_at = find_label(&source, label)?;
@@ -122,7 +126,7 @@ fn propose_from(
     let columns = profile::columns(&header, &profiles, &readable, label_at);
     let text = write::schema(name, &header, &profiles, &columns, label_at);
     match Schema::parse(&text, "proposal") {
-        Ok(schema) => Ok(Proposal {
+        Ok(schema) => Ok(SchemaProposal {
             assumptions: describe::assumptions(&schema, &header, &profiles, &columns, label),
             text,
             schema,

@@ -5,7 +5,7 @@
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::schema::Schema;
-use heda_learn::score::{Method, Scorable, Scores};
+use heda_learn::score::{Scorable, Scores, ScoringMethod};
 use heda_learn::table::TableReader;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -65,10 +65,10 @@ fn statistics_equal_scipy_and_scikit_learn_everywhere() {
         assert_eq!(data.rows(), reference.rows);
         let rows = Scorable::new(&data).unwrap();
         for (method, expected) in [
-            (Method::Chi2, &reference.chi2),
-            (Method::KruskalWallis, &reference.kw),
-            (Method::Pearson, &reference.pearson),
-            (Method::Spearman, &reference.spearman),
+            (ScoringMethod::Chi2, &reference.chi2),
+            (ScoringMethod::KruskalWallis, &reference.kw),
+            (ScoringMethod::Pearson, &reference.pearson),
+            (ScoringMethod::Spearman, &reference.spearman),
         ] {
             let scores = Scores::of(&rows, method, 0);
             assert_eq!(scores.values().len(), expected.len());
@@ -84,13 +84,13 @@ fn statistics_equal_scipy_and_scikit_learn_everywhere() {
 }
 
 /// Prints what differs; returns for how many of the four data sets the halves are the same.
-fn same_halves(coding: &str, method: Method) -> usize {
+fn same_halves(coding: &str, method: ScoringMethod) -> usize {
     let references = references();
     let same = |name: &str| {
         let case = format!("{name}.{coding}");
         let reference = &references[&case];
         let expected = match method {
-            Method::Forest => &reference.forest_top_half,
+            ScoringMethod::Forest => &reference.forest_top_half,
             _ => &reference.mrmr_top_half,
         };
         let ours = top_half(&Scores::compute(&data_of(&case), method, 7).unwrap());
@@ -106,13 +106,13 @@ fn same_halves(coding: &str, method: Method) -> usize {
 #[test]
 fn the_forest_finds_the_same_half_as_scikit_learn() {
     for coding in ["paper", "natural"] {
-        assert!(same_halves(coding, Method::Forest) >= 3, "{coding}");
+        assert!(same_halves(coding, ScoringMethod::Forest) >= 3, "{coding}");
     }
 }
 
 #[test]
 fn mrmr_finds_the_same_half_as_the_reference() {
     for coding in ["paper", "natural"] {
-        assert!(same_halves(coding, Method::Mrmr) >= 3, "{coding}");
+        assert!(same_halves(coding, ScoringMethod::Mrmr) >= 3, "{coding}");
     }
 }

@@ -95,7 +95,7 @@ pub use heda_job::proposal::{ClassWeight, Engine, Spending};
 pub use heda_learn::loss::LossKind;
 pub use heda_learn::optimise::{Iterations, Method as Optimiser, PenaltyPath, Settings};
 pub use heda_learn::partition::{Goal, Iota};
-pub use heda_learn::score::Method as Score;
+pub use heda_learn::score::ScoringMethod as Score;
 pub use heda_node::client::training::Listener;
 pub use heda_node::config::PrivacyConfig;
 pub use job::{Job, JobBuilder};

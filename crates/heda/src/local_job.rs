@@ -14,7 +14,7 @@ use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::optimise::{Method as Optimise, Settings};
 use heda_learn::partition::Goal;
-use heda_learn::score::Method;
+use heda_learn::score::ScoringMethod;
 use std::sync::Arc;
 
 /// Engine `paper` trains as the paper did on its first data set: 63 steps on about 32 rows each.
@@ -44,7 +44,7 @@ pub struct LocalJob {
     /// Key size of engine `paper`.
     pub key_bits: u32,
     /// How features are ranked.
-    pub method: Method,
+    pub method: ScoringMethod,
     /// What is done with the features that are not encrypted.
     pub rest: Rest,
     /// How to train; what suits engine and rows if absent.

@@ -5,7 +5,7 @@ use crate::error::{Error, Remedy};
 use heda_learn::infer;
 use std::path::Path;
 
-pub use heda_learn::infer::{Proposal, unconfirmed as marks};
+pub use heda_learn::infer::{SchemaProposal as Proposal, unconfirmed as marks};
 pub use heda_learn::schema::{Kind as ColumnKind, Schema};
 
 /// Reads a schema and refuses one that still holds what was read from rows, unless that is wanted.

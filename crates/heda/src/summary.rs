@@ -21,7 +21,7 @@ pub use promise::{BudgetLeft, Promise};
 
 use classes::class_result;
 use heda_dp::account::across_providers;
-use heda_job::histogram::Confusion;
+use heda_job::histogram::BinaryConfusion;
 use heda_job::job::{ChosenPenalty, Outcome, Revealed, TriedPenalty};
 use heda_job::proposal::{Engine, Privacy};
 use heda_learn::model::{FeatureUse, Protection};
@@ -80,7 +80,7 @@ pub struct Summary {
     /// 95 % interval of the accuracy: by Wilson, or of a private job by counts with noise.
     pub accuracy_interval: Option<[f64; 2]>,
     /// Right and wrong predictions of a model for two classes.
-    pub confusion: Option<Confusion>,
+    pub confusion: Option<BinaryConfusion>,
     /// The classes; of two, the positive one last.
     pub classes: Vec<String>,
     /// Bounds of the area under the ROC curve. Of a private job counts carry noise, and they are no bounds.
@@ -159,7 +159,7 @@ pub struct ClassResult {
     /// 95 % interval of it.
     pub accuracy_interval: Option<[f64; 2]>,
     /// Right and wrong predictions.
-    pub confusion: Option<Confusion>,
+    pub confusion: Option<BinaryConfusion>,
     /// Bounds of the area under the ROC curve.
     pub auc: Option<[f64; 2]>,
     /// Of always naming the more frequent side.

@@ -10,7 +10,7 @@ use heda_job::proposal::JobId;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::optimise::Iterations;
 use heda_learn::partition::Iota;
-use heda_learn::score::Method;
+use heda_learn::score::ScoringMethod;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -66,7 +66,7 @@ pub(super) fn names() -> Target {
     of_text(|text| {
         let known = [
             text.parse::<Engine>().is_ok(),
-            text.parse::<Method>().is_ok(),
+            text.parse::<ScoringMethod>().is_ok(),
             text.parse::<Bundle>().is_ok(),
             text.parse::<Coding>().is_ok(),
             text.parse::<heda_learn::table::TextEncoding>().is_ok(),

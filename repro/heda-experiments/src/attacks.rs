@@ -15,7 +15,7 @@ use heda_learn::data::Dataset;
 use heda_learn::gradient::{Batch, GradientSource};
 use heda_learn::optimise::{self, Settings};
 use heda_learn::resident::Resolution;
-use heda_learn::score::Method;
+use heda_learn::score::ScoringMethod;
 use heda_paper::algorithm5::{ClearPaper, Column, Limits, PaperRows, Plan, local};
 use heda_paper::attacks::{Recording, cells_from_dictionaries, row_from_gradient};
 use rand_core::Rng;
@@ -124,7 +124,7 @@ fn job(engine: Engine, bundle: Bundle, batches: usize, seed: u64) -> LocalJob {
         goal: None,
         engine,
         key_bits: KEY_BITS,
-        method: Method::KruskalWallis,
+        method: ScoringMethod::KruskalWallis,
         rest: Rest::Drop,
         settings: Some(Settings {
             method: optimise::Method::Descent {

@@ -11,7 +11,7 @@ use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
 use heda::Error;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
-use heda_learn::score::{Method, Scorable, Scores};
+use heda_learn::score::{Scorable, Scores, ScoringMethod};
 use heda_learn::split::Split;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,7 +70,7 @@ struct Removal {
 /// A row a method and step, from no feature removed to all but one removed.
 fn rows(data: &Dataset, key: &[String], removals: &[Removal]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
-    for (method, removal) in Method::ALL.into_iter().zip(removals) {
+    for (method, removal) in ScoringMethod::ALL.into_iter().zip(removals) {
         let features = removal.order.len();
         for (removed, accuracy) in removal.accuracies.iter().enumerate() {
             let last = match removed {
@@ -99,7 +99,7 @@ fn one_split(data: &Dataset, seed: u64, split: u64) -> Result<Vec<Removal>, Erro
         data.select_rows(&split.test),
     );
     let scorable = Scorable::new(&train).map_err(Error::input)?;
-    let orders = Method::ALL.map(|method| {
+    let orders = ScoringMethod::ALL.map(|method| {
         let ranking = Scores::of(&scorable, method, seed).ranking();
         ranking.order().to_vec()
     });
@@ -133,7 +133,7 @@ pub(super) fn draw(folder: &Path) -> Result<(), Error> {
 }
 
 fn figure(rows: &Rows<'_>) -> Figure {
-    let series = |rows: &Rows<'_>, method: Method| {
+    let series = |rows: &Rows<'_>, method: ScoringMethod| {
         let rows = rows.with("method", method.name());
         let point = |removed: &str| {
             let share = rows.with("features_removed", removed).mean("accuracy")?;
@@ -155,7 +155,11 @@ fn figure(rows: &Rows<'_>) -> Figure {
             title: format!("({letter}) {}", bundle.title()),
             x: Axis::linear("features removed, lowest score first"),
             y: Axis::linear("accuracy, %"),
-            content: Content::Lines(Method::ALL.map(|method| series(&rows, method)).to_vec()),
+            content: Content::Lines(
+                ScoringMethod::ALL
+                    .map(|method| series(&rows, method))
+                    .to_vec(),
+            ),
             dodge: 4,
         }
     };

@@ -18,7 +18,7 @@ use heda_dp::epsilon::Epsilon;
 use heda_job::proposal::{Engine, Spending};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::optimise::{self, Settings};
-use heda_learn::score::Method;
+use heda_learn::score::ScoringMethod;
 use std::path::Path;
 
 pub(super) static LAYOUT: SheetLayout = SheetLayout {
@@ -134,7 +134,7 @@ fn measure(
             goal: None,
             engine: sweep.engine,
             key_bits: KEY_BITS,
-            method: Method::KruskalWallis,
+            method: ScoringMethod::KruskalWallis,
             rest: Rest::Publish(Spending::Total(epsilon)),
             settings: Some(Settings {
                 method: optimise::Method::Descent {

@@ -27,7 +27,7 @@ use heda_job::proposal::{Engine, Spending};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::optimise::Settings;
-use heda_learn::score::{Method, Scores};
+use heda_learn::score::{Scores, ScoringMethod};
 
 pub(super) static RUNS: SheetLayout = SheetLayout {
     name: "training",
@@ -232,7 +232,7 @@ impl Setting {
             goal: None,
             engine: self.engine,
             key_bits: KEY_BITS,
-            method: Method::KruskalWallis,
+            method: ScoringMethod::KruskalWallis,
             rest: Rest::Publish(Spending::Automatic),
             settings: self.settings(data),
             // The same split whatever ι and engine: the curves are then about these alone.
@@ -264,7 +264,8 @@ impl Setting {
         let key = self.key(&data, "clear", "ima");
         sheet.complete(seed, &key, || {
             let (training, test) = self.job(&data, seed).rows(&data)?;
-            let order = Scores::compute(&training, Method::KruskalWallis, seed).map_err(bug)?;
+            let order =
+                Scores::compute(&training, ScoringMethod::KruskalWallis, seed).map_err(bug)?;
             let order = order.ranking().order().to_vec();
             let (kept, low) = order.split_at(self.iota);
             let (mixed, epsilon) = with_ima(&training, low, seed, &key)?;

@@ -8,7 +8,7 @@ use heda::forecast::ScoreReport;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::schema::Schema;
-use heda_learn::score::Method;
+use heda_learn::score::ScoringMethod;
 use heda_learn::table::{ReadReport, TableReader};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub(crate) struct ScoreArguments {
     coding: Coding,
     /// How features are ranked: kw, chi2, pearson, spearman, forest or mrmr
     #[arg(long, value_name = "METHOD", default_value = "kw")]
-    method: Method,
+    method: ScoringMethod,
     /// Seed of the random forest
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
@@ -91,7 +91,7 @@ fn read(arguments: &ScoreArguments) -> Result<(String, Dataset, ReadReport), Err
     Ok((schema.name().into(), data, report))
 }
 
-fn text(report: &ScoreReport, method: Method) -> String {
+fn text(report: &ScoreReport, method: ScoringMethod) -> String {
     let longest = report.features.iter().map(|f| f.name.chars().count()).max();
     let width = longest.unwrap_or(0).max("feature".len());
     let best = report.features.first().map_or(0.0, |f| f.score);

@@ -125,7 +125,7 @@ fn sums_over_shifted_integers_are_constant_from_width_three_on() {
 
 #[test]
 fn only_usable_variances_exist() {
-    assert_eq!(Variance::new(17), Err(VarianceError::TooSmall(17)));
+    assert_eq!(Variance::new(17), Err(ParameterError::VarianceTooSmall(17)));
     assert!(Variance::new((1 << 60) + 1).is_err());
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1.2e18] {
         assert!(Variance::at_least(bad).is_err(), "{bad}");

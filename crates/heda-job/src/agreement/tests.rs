@@ -321,7 +321,7 @@ impl Case {
 pub(crate) fn exact() -> Case {
     let spec = with(&spec(LossKind::Logistic, FEATURES, 1), |raw| {
         raw.ranking = Some(Ranking::Agreed {
-            method: score::Method::KruskalWallis,
+            method: score::ScoringMethod::KruskalWallis,
         });
         raw.training.settings = Settings {
             max_iterations: 2,

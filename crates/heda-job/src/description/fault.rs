@@ -3,7 +3,7 @@
 
 use super::limits::{BadShare, NoName};
 use crate::proposal::{PROTOCOL_VERSION, PROVIDERS_LIMIT};
-use heda_dp::gdp::DeltaError;
+use heda_dp::error::ParameterError;
 use heda_learn::optimise::TrainError;
 use heda_learn::private::PlanError;
 
@@ -56,7 +56,7 @@ pub enum JobFault {
     Name(#[from] NoName),
     /// δ that protects nobody.
     #[error(transparent)]
-    Delta(#[from] DeltaError),
+    Delta(#[from] ParameterError),
     /// No plan keeps the promise.
     #[error(transparent)]
     Plan(#[from] PlanError),

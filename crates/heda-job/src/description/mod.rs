@@ -161,12 +161,12 @@ pub enum Ranking {
     /// Every provider scores its rows; the masked scores are added.
     Agreed {
         /// By which method.
-        method: score::Method,
+        method: score::ScoringMethod,
     },
     /// One provider scores its rows and sends the order that follows, without the scores.
     Chosen {
         /// By which method.
-        method: score::Method,
+        method: score::ScoringMethod,
     },
     /// The order is given, best first; nothing is read from data.
     Given {

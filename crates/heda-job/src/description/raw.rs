@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::proposal::{Privacy, Spending};
 use heda_learn::loss::LossKind;
 use heda_learn::schema::Schema;
-use heda_learn::score::Method;
+use heda_learn::score::ScoringMethod;
 
 /// Key size of engine `paper` if none is given.
 pub const KEY_BITS: u32 = 2048;
@@ -163,7 +163,7 @@ impl RawJob {
             Some(given @ Ranking::Given { .. }) => given,
             _ if all => Ranking::Schema,
             other => other.unwrap_or(Ranking::Agreed {
-                method: Method::default(),
+                method: ScoringMethod::default(),
             }),
         };
         Ok(Task::Regression(Regression {
@@ -187,7 +187,7 @@ impl RawJob {
             features: Features {
                 protected: self.protected,
                 ranking: self.ranking.unwrap_or(Ranking::Agreed {
-                    method: Method::default(),
+                    method: ScoringMethod::default(),
                 }),
                 spending: self.spending,
             },

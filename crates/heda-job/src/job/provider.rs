@@ -30,7 +30,7 @@ use heda_crypto::masking::{MASK_BITS, MaskSetup, Origin, Roster};
 use heda_crypto::random::Randomness;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::scaling::Centre;
-use heda_learn::score::Method;
+use heda_learn::score::ScoringMethod;
 use heda_learn::target::TargetScale;
 
 /// A provider that serves one job over one channel.
@@ -256,7 +256,7 @@ impl Provider<'_> {
 
     /// Step J4: the method by which this provider scores, and whether it sends its order alone
     /// because it chooses for all or has nobody to hide among.
-    fn ranking_part(&self, proposal: &Proposal, masks: &JobMasks) -> Option<(Method, bool)> {
+    fn ranking_part(&self, proposal: &Proposal, masks: &JobMasks) -> Option<(ScoringMethod, bool)> {
         match proposal.scoring() {
             Scoring::Nobody => None,
             Scoring::Everybody(method) => Some((method, masks.is_alone())),

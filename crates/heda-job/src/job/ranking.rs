@@ -8,7 +8,7 @@ use crate::message::{Contribution, FromProvider, Message};
 use crate::negotiation::{Member, NegotiationError, RankingUser, ScoresQuestion};
 use crate::parallel::{Party, ask_all};
 use crate::proposal::Split;
-use heda_learn::score::{self, Method};
+use heda_learn::score::{self, ScoringMethod};
 
 /// Features best first with their agreed score, and the split that follows.
 pub(super) struct Ranked {
@@ -85,7 +85,11 @@ fn stated(ranking: Vec<(usize, Option<f64>)>) -> Order {
 }
 
 /// Step J4 with masked scores. A single provider has nobody to hide among: it chooses.
-fn negotiate(spec: &JobSpec, joined: &mut [Joined], method: Method) -> Result<Order, JobError> {
+fn negotiate(
+    spec: &JobSpec,
+    joined: &mut [Joined],
+    method: ScoringMethod,
+) -> Result<Order, JobError> {
     if joined.len() == 1 {
         return chosen(spec, joined, method, 0);
     }
@@ -105,7 +109,7 @@ fn negotiate(spec: &JobSpec, joined: &mut [Joined], method: Method) -> Result<Or
 fn chosen(
     spec: &JobSpec,
     joined: &mut [Joined],
-    method: Method,
+    method: ScoringMethod,
     chooser: usize,
 ) -> Result<Order, JobError> {
     let question = ScoresQuestion::new(&spec.schema, method, spec.id.seed());

@@ -100,7 +100,7 @@ struct Transcript {
     agreement: AgreedRanking,
 }
 
-fn run(method: Method, features: usize, seed: u64) -> Transcript {
+fn run(method: ScoringMethod, features: usize, seed: u64) -> Transcript {
     let question = ScoresQuestion::new(&schema(features), method, 1);
     let mut masks = masks(3, seed);
     let provider = RankingProvider::new(question);
@@ -117,7 +117,7 @@ fn run(method: Method, features: usize, seed: u64) -> Transcript {
     }
 }
 
-fn own_shares(method: Method, features: usize, provider: usize) -> Vec<u64> {
+fn own_shares(method: ScoringMethod, features: usize, provider: usize) -> Vec<u64> {
     let data = rows_of(provider, features, ROWS[provider]);
     let scores = Scores::compute(&data, method, 1).unwrap();
     weighted_shares(&scores, data.rows()).unwrap().to_vec()
@@ -125,7 +125,7 @@ fn own_shares(method: Method, features: usize, provider: usize) -> Vec<u64> {
 
 #[test]
 fn the_agreed_ranking_is_that_of_the_clear_sum() {
-    for method in Method::ALL {
+    for method in ScoringMethod::ALL {
         let shares: Vec<Vec<u64>> = (0..3).map(|p| own_shares(method, 9, p)).collect();
         let sum: Vec<f64> = (0..9)
             .map(|f| shares.iter().map(|s| s[f]).sum::<u64>() as f64)
@@ -150,13 +150,13 @@ fn the_agreed_ranking_is_that_of_the_clear_sum() {
 
 #[test]
 fn nobody_sees_scores_of_a_single_provider() {
-    let transcript = run(Method::KruskalWallis, 9, 1);
+    let transcript = run(ScoringMethod::KruskalWallis, 9, 1);
     let seen = transcript.contributions.concat();
     for (provider, rows) in ROWS.into_iter().enumerate() {
         let data = rows_of(provider, 9, rows);
-        let scores = Scores::compute(&data, Method::KruskalWallis, 1).unwrap();
+        let scores = Scores::compute(&data, ScoringMethod::KruskalWallis, 1).unwrap();
         let total: f64 = scores.values().iter().sum();
-        let own = own_shares(Method::KruskalWallis, 9, provider);
+        let own = own_shares(ScoringMethod::KruskalWallis, 9, provider);
         for (share, score) in own.iter().zip(scores.values()) {
             let unweighted = share / rows as u64;
             let encodings = [
@@ -173,11 +173,11 @@ fn nobody_sees_scores_of_a_single_provider() {
     // Other masks, the same agreement.
     assert_eq!(
         transcript.agreement,
-        run(Method::KruskalWallis, 9, 2).agreement
+        run(ScoringMethod::KruskalWallis, 9, 2).agreement
     );
     assert_ne!(
         transcript.contributions,
-        run(Method::KruskalWallis, 9, 2).contributions
+        run(ScoringMethod::KruskalWallis, 9, 2).contributions
     );
 }
 
@@ -187,7 +187,7 @@ fn the_sum_cannot_be_solved_for_the_shares_of_one_provider() {
     let (rows, features) = ([40u64, 121], 9);
     let scores = |provider: usize| {
         let data = rows_of(provider, features, rows[provider] as usize);
-        Scores::compute(&data, Method::KruskalWallis, 1).unwrap()
+        Scores::compute(&data, ScoringMethod::KruskalWallis, 1).unwrap()
     };
     let own = |provider: usize| {
         weighted_shares(&scores(provider), rows[provider] as usize)
@@ -212,7 +212,7 @@ fn the_sum_cannot_be_solved_for_the_shares_of_one_provider() {
 #[test]
 fn contributions_are_uniform_alone_and_in_pairs() {
     let features = 3000;
-    let contributions = run(Method::Pearson, features, 3).contributions;
+    let contributions = run(ScoringMethod::Pearson, features, 3).contributions;
     let numbers: Vec<Vec<u64>> = contributions
         .iter()
         .map(|c| unpack(&c[FINGERPRINT_BYTES..], features, MASK_BITS).unwrap())
@@ -241,11 +241,14 @@ fn contributions_are_uniform_alone_and_in_pairs() {
 
 #[test]
 fn a_wrong_schema_is_named_with_its_provider() {
-    let stranger = RankingProvider::new(ScoresQuestion::new(&schema(5), Method::Chi2, 1));
+    let stranger = RankingProvider::new(ScoresQuestion::new(&schema(5), ScoringMethod::Chi2, 1));
     let mut masks = masks(3, 1);
     let message = contribution(&stranger, &rows_of(0, 5, 40), &mut masks[0]).unwrap();
-    let user =
-        RankingUser::new(ScoresQuestion::new(&schema(4), Method::Chi2, 1), members()).unwrap();
+    let user = RankingUser::new(
+        ScoresQuestion::new(&schema(4), ScoringMethod::Chi2, 1),
+        members(),
+    )
+    .unwrap();
     let error = user.combine(&vec![message; 3]).unwrap_err().to_string();
     assert!(error.contains("clinic 0"), "{error}");
     for side in [schema(4), schema(5)] {
@@ -255,7 +258,7 @@ fn a_wrong_schema_is_named_with_its_provider() {
 
 #[test]
 fn one_provider_does_not_show_its_scores_but_may_choose() {
-    let question = ScoresQuestion::new(&schema(6), Method::KruskalWallis, 1);
+    let question = ScoresQuestion::new(&schema(6), ScoringMethod::KruskalWallis, 1);
     let provider = RankingProvider::new(question);
     let data = rows_of(0, 6, 50);
     let refused = contribution(&provider, &data, &mut masks(1, 1)[0]);
@@ -263,7 +266,7 @@ fn one_provider_does_not_show_its_scores_but_may_choose() {
     let user = || RankingUser::new(question, members()).unwrap();
     let choice = provider.choose(&data).unwrap();
     let ranking = user().chosen_by(0, &choice).unwrap();
-    let own = Scores::compute(&data, Method::KruskalWallis, 1).unwrap();
+    let own = Scores::compute(&data, ScoringMethod::KruskalWallis, 1).unwrap();
     assert_eq!(ranking, own.ranking());
     assert_eq!(choice.len(), FINGERPRINT_BYTES + 2 * 6);
     assert!(matches!(
@@ -277,8 +280,8 @@ fn one_provider_does_not_show_its_scores_but_may_choose() {
 
 #[test]
 fn refuses_messages_that_are_short_long_or_nonsense() {
-    let question = ScoresQuestion::new(&schema(6), Method::KruskalWallis, 1);
-    let good = run(Method::KruskalWallis, 6, 1);
+    let question = ScoresQuestion::new(&schema(6), ScoringMethod::KruskalWallis, 1);
+    let good = run(ScoringMethod::KruskalWallis, 6, 1);
     let combine = |messages: &[Vec<u8>]| {
         RankingUser::new(question, members())
             .unwrap()
@@ -305,7 +308,7 @@ fn refuses_messages_that_are_short_long_or_nonsense() {
         ));
     }
     let mut other_masks = good.contributions.clone();
-    other_masks[2] = run(Method::KruskalWallis, 6, 2).contributions[2].clone();
+    other_masks[2] = run(ScoringMethod::KruskalWallis, 6, 2).contributions[2].clone();
     assert!(matches!(combine(&other_masks), Err(NegotiationError::Sum)));
 
     let choose = |order: &[u8]| {
@@ -323,7 +326,7 @@ fn refuses_messages_that_are_short_long_or_nonsense() {
 
 #[test]
 fn refuses_rows_that_cannot_take_part() {
-    let question = ScoresQuestion::new(&schema(6), Method::KruskalWallis, 1);
+    let question = ScoresQuestion::new(&schema(6), ScoringMethod::KruskalWallis, 1);
     let provider = RankingProvider::new(question);
     let mut masks = masks(2, 1);
     let narrow = contribution(&provider, &rows_of(0, 5, 40), &mut masks[0]);

@@ -275,7 +275,7 @@ fn one_provider_may_choose_the_order_and_sends_no_scores() {
 
 fn ranked_by_one() -> JobSpec {
     with(&spec(&TWO, lbfgs(2)), |raw| {
-        let method = score::Method::KruskalWallis;
+        let method = score::ScoringMethod::KruskalWallis;
         raw.ranking = Some(Ranking::Chosen { method });
     })
 }

@@ -230,7 +230,7 @@ fn what_does_not_go_with_a_number_is_refused_in_words() {
     let scored = good.with(|raw| {
         raw.protected = Protected::Best(1);
         raw.ranking = Some(Ranking::Agreed {
-            method: heda_learn::score::Method::KruskalWallis,
+            method: heda_learn::score::ScoringMethod::KruskalWallis,
         });
     });
     for (fault, word) in [(logistic, "the loss ridge"), (scored, "a given order")] {

@@ -22,8 +22,9 @@ use crate::loss::LossKind;
 use crate::optimise::{Method, Settings};
 use crate::resident::{Resolution, Weights};
 use heda_dp::epsilon::Epsilon;
+use heda_dp::error::ParameterError;
 use heda_dp::gaussian::Variance;
-use heda_dp::gdp::{Cost, Delta, DeltaError};
+use heda_dp::gdp::{Cost, Delta};
 use std::num::NonZeroU32;
 
 /// Time of descent, as a multiple of k.
@@ -109,7 +110,7 @@ pub enum PlanError {
     Empty,
     /// δ does not suit the number of rows.
     #[error(transparent)]
-    Delta(#[from] DeltaError),
+    Delta(#[from] ParameterError),
     /// The noise would be larger than anything that can be added up.
     #[error("epsilon {0} needs more noise than sums can hold; give a larger one")]
     TooSmall(Epsilon),

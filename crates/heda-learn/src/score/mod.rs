@@ -48,7 +48,7 @@ pub trait Scorer {
     Debug, Clone, Copy, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Method {
+pub enum ScoringMethod {
     /// Kruskal–Wallis H with tie correction, the paper's choice and the default.
     #[default]
     #[serde(rename = "kw")]
@@ -65,7 +65,7 @@ pub enum Method {
     Mrmr,
 }
 
-impl Method {
+impl ScoringMethod {
     /// All methods, the default first.
     pub const ALL: [Self; 6] = [
         Self::KruskalWallis,
@@ -113,13 +113,13 @@ impl Method {
     }
 }
 
-impl fmt::Display for Method {
+impl fmt::Display for ScoringMethod {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Method {
+impl FromStr for ScoringMethod {
     type Err = UnknownWord;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
@@ -133,24 +133,24 @@ impl FromStr for Method {
 /// The scores of a data set's features by one method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scores {
-    method: Method,
+    method: ScoringMethod,
     values: Vec<f64>,
 }
 
 impl Scores {
     /// Scores every feature; `seed` matters to the forest only.
-    pub fn compute(data: &Dataset, method: Method, seed: u64) -> Result<Self, RankingError> {
+    pub fn compute(data: &Dataset, method: ScoringMethod, seed: u64) -> Result<Self, RankingError> {
         Ok(Self::of(&Scorable::new(data)?, method, seed))
     }
 
     /// Scores rows that were prepared once, for one of several methods.
-    pub fn of(rows: &Scorable, method: Method, seed: u64) -> Self {
+    pub fn of(rows: &Scorable, method: ScoringMethod, seed: u64) -> Self {
         let values = method.scorer(seed).scores(rows);
         Self { method, values }
     }
 
     /// How they were made.
-    pub fn method(&self) -> Method {
+    pub fn method(&self) -> ScoringMethod {
         self.method
     }
 
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn every_method_puts_the_deciding_feature_first_and_the_constant_one_last() {
-        for method in Method::ALL {
+        for method in ScoringMethod::ALL {
             let scores = Scores::compute(&sample(), method, 1).unwrap();
             assert!(scores.values().iter().all(|s| s.is_finite() && *s >= 0.0));
             assert_eq!(scores.ranking().order()[0], 0, "{method}: {scores:?}");
@@ -230,7 +230,10 @@ mod tests {
     fn scores_do_not_depend_on_the_order_of_rows() {
         let data = sample();
         let backwards: Vec<usize> = (0..data.rows()).rev().collect();
-        for method in Method::ALL.into_iter().filter(|&m| m != Method::Forest) {
+        for method in ScoringMethod::ALL
+            .into_iter()
+            .filter(|&m| m != ScoringMethod::Forest)
+        {
             let one = Scores::compute(&data, method, 1).unwrap();
             let two = Scores::compute(&data.select_rows(&backwards), method, 1).unwrap();
             for (a, b) in one.values().iter().zip(two.values()) {
@@ -244,11 +247,11 @@ mod tests {
 
     #[test]
     fn methods_are_found_by_name() {
-        for method in Method::ALL {
+        for method in ScoringMethod::ALL {
             assert_eq!(method.name().parse(), Ok(method));
             let text = serde_json::to_string(&method).unwrap();
             assert_eq!(text, format!("{:?}", method.name()));
         }
-        assert!("anova".parse::<Method>().is_err());
+        assert!("anova".parse::<ScoringMethod>().is_err());
     }
 }

@@ -46,7 +46,7 @@ fn stated_tolerance() -> String {
 }
 
 fn rankings() -> Vec<&'static str> {
-    score::Method::ALL
+    score::ScoringMethod::ALL
         .iter()
         .map(|method| method.name())
         .collect()
@@ -85,7 +85,7 @@ heda_learn::described! {
         /// How features are ranked.
         #[key(Named(rankings), Default("\"kw\""), "\"chi2\"")]
         #[serde(default)]
-        pub ranking: score::Method,
+        pub ranking: score::ScoringMethod,
         /// One provider whose own ranking counts for all, instead of the sum over everyone.
         #[key(Text, Optional, "\"hospital-a\"")]
         pub ranked_by: Option<Name>,

@@ -411,7 +411,7 @@ fn a_data_user_is_held_to_its_columns_and_to_nothing_else() {
     let words = "one may not use the columns bland_chromatin, normal_nucleoli";
     assert!(refused.to_string().contains(words), "{refused}");
     let ranked = spec(3, &allowed).with(|raw| {
-        let method = heda_learn::score::Method::KruskalWallis;
+        let method = heda_learn::score::ScoringMethod::KruskalWallis;
         raw.ranking = Some(Ranking::Agreed { method });
     });
     let ranked = ranked.unwrap();

@@ -4,7 +4,7 @@ use crate::error::Error;
 use heda_job::engine::gradient_bytes;
 use heda_learn::data::{Dataset, Feature};
 use heda_learn::resident::Resolution;
-use heda_learn::score::{Method, Scores};
+use heda_learn::score::{Scores, ScoringMethod};
 use serde::Serialize;
 
 /// Features from best to worst, and what it costs to encrypt the best of them.
@@ -15,7 +15,7 @@ pub struct ScoreReport {
     /// How many rows.
     pub rows: usize,
     /// How.
-    pub method: Method,
+    pub method: ScoringMethod,
     /// What fixed the random forest.
     pub seed: u64,
     /// Best first.
@@ -53,7 +53,12 @@ impl ScoreReport {
     ///
     /// # Errors
     /// If the rows cannot be scored so.
-    pub fn new(dataset: String, data: &Dataset, method: Method, seed: u64) -> Result<Self, Error> {
+    pub fn new(
+        dataset: String,
+        data: &Dataset,
+        method: ScoringMethod,
+        seed: u64,
+    ) -> Result<Self, Error> {
         let scores = Scores::compute(data, method, seed).map_err(Error::input)?;
         let ranking = scores.ranking();
         let total: f64 = scores.values().iter().sum();

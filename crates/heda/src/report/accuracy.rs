@@ -4,7 +4,7 @@ use super::chart::{Bar, bars};
 use super::markup::{pair, section, table};
 use super::percent;
 use crate::summary::{Matrix, NumberResult, Summary, interval, r_squared, significant};
-use heda_job::histogram::Confusion;
+use heda_job::histogram::BinaryConfusion;
 use heda_learn::model::Errors;
 use maud::{Markup, html};
 
@@ -123,7 +123,7 @@ fn classes(summary: &Summary) -> [&str; 2] {
     }
 }
 
-fn counts(summary: &Summary, confusion: &Confusion) -> Markup {
+fn counts(summary: &Summary, confusion: &BinaryConfusion) -> Markup {
     let [negative, positive] = classes(summary);
     let row = |name: &str, cells: [u64; 2]| {
         let cells = cells.map(|count| count.to_string());
@@ -147,7 +147,7 @@ fn counts(summary: &Summary, confusion: &Confusion) -> Markup {
     )
 }
 
-fn measures(summary: &Summary, confusion: &Confusion) -> Markup {
+fn measures(summary: &Summary, confusion: &BinaryConfusion) -> Markup {
     let [_, positive] = classes(summary);
     let (tp, tn) = (confusion.true_positives, confusion.true_negatives);
     let (positives, negatives) = (

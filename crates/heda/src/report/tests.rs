@@ -1,6 +1,6 @@
 use super::*;
 use crate::summary::{BudgetLeft, Bytes, ClassResult, CpuSeconds, Phase, Promise, Seconds};
-use heda_job::histogram::Confusion;
+use heda_job::histogram::BinaryConfusion;
 use heda_job::job::{ChosenPenalty, Revealed};
 use heda_job::proposal::Engine;
 use heda_learn::bundled::{Bundle, Coding};
@@ -46,7 +46,7 @@ fn summary() -> Summary {
         converged: true,
         accuracy: Some(0.95),
         accuracy_interval: Some([0.76, 0.99]),
-        confusion: Some(Confusion {
+        confusion: Some(BinaryConfusion {
             true_positives: 11,
             false_positives: 0,
             true_negatives: 8,

@@ -1,7 +1,7 @@
 //! What is to be said about how a model was trained: why training ended, and what to be careful
 //! about.
 
-use heda_job::histogram::Confusion;
+use heda_job::histogram::BinaryConfusion;
 use heda_job::job::{ClassFit, Outcome};
 use heda_learn::optimise::{Method, Stop};
 use heda_learn::private::evaluation::WIDE;
@@ -114,7 +114,7 @@ fn too_few(fits: &[ClassFit]) -> Option<String> {
     })
 }
 
-fn of_counts(confusion: &Confusion) -> Option<&'static str> {
+fn of_counts(confusion: &BinaryConfusion) -> Option<&'static str> {
     let positives = confusion.true_positives + confusion.false_negatives;
     let negatives = confusion.true_negatives + confusion.false_positives;
     let named = confusion.true_positives + confusion.false_positives;
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn counts_tell_the_majority_class_and_separable_classes() {
         let of = |tp, fp, tn, fn_| {
-            of_counts(&Confusion {
+            of_counts(&BinaryConfusion {
                 true_positives: tp,
                 false_positives: fp,
                 true_negatives: tn,

@@ -8,7 +8,7 @@ use crate::printed::{Printed, TABLE_3B};
 use crate::training::{DEFAULT_ENGINE, PROVIDERS};
 use heda::local_job::PAPER_BATCH_ROWS;
 use heda_learn::bundled::Bundle;
-use heda_learn::score::Method;
+use heda_learn::score::ScoringMethod;
 
 /// Runs of an engine on a data set with everything encrypted, in the paper's coding.
 fn all_encrypted<'a>(rows: &Rows<'a>, engine: &str, bundle: Bundle) -> Rows<'a> {
@@ -252,7 +252,7 @@ pub(super) fn figure_6(rows: &Rows<'_>, folder: &str) -> String {
         let features = of_set.text("features_left").unwrap_or("0");
         let half = (features.parse::<usize>().unwrap_or(0) / 2).to_string();
         let mut means = Vec::new();
-        for method in Method::ALL {
+        for method in ScoringMethod::ALL {
             let curve = of_set.with("method", method.name());
             let left = |count: &str| {
                 let mean = curve.with("features_left", count).mean("accuracy");
@@ -302,10 +302,12 @@ pub(super) fn figure_6(rows: &Rows<'_>, folder: &str) -> String {
 /// Why mRMR does worst on Adult, where it does.
 fn redundancy(rows: &Rows<'_>) -> &'static str {
     let adult = rows.with("dataset", Bundle::Adult.name());
-    let mean = |method: Method| adult.with("method", method.name()).mean("accuracy");
-    let others = Method::ALL.into_iter().filter(|m| *m != Method::Mrmr);
+    let mean = |method: ScoringMethod| adult.with("method", method.name()).mean("accuracy");
+    let others = ScoringMethod::ALL
+        .into_iter()
+        .filter(|m| *m != ScoringMethod::Mrmr);
     let (least, _) = range(others.filter_map(mean));
-    match mean(Method::Mrmr) {
+    match mean(ScoringMethod::Mrmr) {
         Some(mrmr) if mrmr < least => {
             "- mRMR does worst on Adult in this coding: `education` and `education-num` are two \
              codes of one attribute; it takes the first, whose alphabetical numbers are useless to \

@@ -14,7 +14,7 @@ use heda_job::proposal::{Engine, JobId};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::gradient::Batch;
 use heda_learn::resident::Resolution;
-use heda_learn::score::Method as Scoring;
+use heda_learn::score::ScoringMethod as Scoring;
 use serde::Serialize;
 use std::fmt;
 
