@@ -202,12 +202,11 @@ impl Dataset {
     }
 
     /// The same rows with every value at its place in the window of its column.
-    pub fn in_windows(&self, windows: &[Window]) -> Self {
-        let values = self.values.iter().zip(windows.iter().cycle());
-        Self {
-            values: values.map(|(x, window)| window.apply(*x)).collect(),
-            ..self.clone()
+    pub fn in_windows(mut self, windows: &[Window]) -> Self {
+        for (value, window) in self.values.iter_mut().zip(windows.iter().cycle()) {
+            *value = window.apply(*value);
         }
+        self
     }
 
     /// The given rows, in the given order.

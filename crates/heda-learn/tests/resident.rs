@@ -21,7 +21,7 @@ const SPLITS: u64 = 100;
 /// Trains as a job does: in windows, on integers, with masks and coins.
 fn on_integers(whole: &Dataset, seed: u64, resolution: Resolution) -> Vec<f64> {
     let (windows, scaling) = placed(whole);
-    let data = whole.in_windows(&windows);
+    let data = whole.clone().in_windows(&windows);
     let bits = resolution.value_bits();
     let encoding = Encoding::of_features(data.features(), bits).unwrap();
     let grid = Grid::of_bits(bits);

@@ -275,7 +275,7 @@ impl<'a> Trial<'a> {
     /// As a job, step by step, in clear. Also the mean iteration in which noise was reached.
     fn on_integers(&self, seed: u64) -> Result<(Model, String), Error> {
         let (windows, basis) = self.coordinates();
-        let rows = self.training.in_windows(&windows);
+        let rows = self.training.clone().in_windows(&windows);
         let outside = Scaling::new(windows.iter().map(|window| window.centre()).collect());
         let (mut betas, mut settled) = (Vec::new(), 0.0);
         for &positive in &self.positives {

@@ -102,7 +102,7 @@ impl Provider<'_> {
         engine.check(&terms, order.part())?;
         let data = data.select_features(&taking_part(&split).0);
         let (data, labels_as) = match proposal.job.standardises() {
-            true => self.scale(channel, &terms, &data, &order, &mut masks)?,
+            true => self.scale(channel, &terms, data, &order, &mut masks)?,
             false => (data, LabelEncoding::Classes(given(&proposal.job))),
         };
         let kept = (&order, &mut masks);
@@ -113,7 +113,7 @@ impl Provider<'_> {
             channel,
             &terms,
             (&admission, centres.as_deref()),
-            &data,
+            data,
             &order,
             &split,
         )?;
@@ -274,7 +274,7 @@ impl Provider<'_> {
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        data: &Dataset,
+        data: Dataset,
         order: &RowOrder,
         masks: &mut JobMasks,
     ) -> Result<(Dataset, LabelEncoding), ServeError> {
@@ -320,12 +320,13 @@ impl Provider<'_> {
             },
             centres,
         ): (&Admission, Option<&[Centre]>),
-        data: &Dataset,
+        data: Dataset,
         order: &RowOrder,
         split: &Split,
     ) -> Result<ProviderRows, ServeError> {
         let (_, published) = taking_part(split);
-        let (training, held_out) = order.cut(data);
+        let (training, held_out) = order.cut(&data);
+        drop(data);
         let bits = terms.proposal.job.resolution().value_bits();
         let mut rows = ProviderRows {
             grid: on_grid(training.values(), bits),

@@ -186,7 +186,7 @@ fn in_clear(training: &Dataset, choosing: &Dataset) -> Vec<usize> {
 /// The rows that choose as the engine sees them: in windows, on the grid.
 fn counted(tried: &Tried, training: &Dataset, choosing: &Dataset) -> (usize, usize) {
     let (windows, _) = placed(training);
-    let rows = choosing.in_windows(&windows);
+    let rows = choosing.clone().in_windows(&windows);
     let (mut wrong, mut near) = (0, 0);
     for row in 0..rows.rows() {
         let cells: Vec<f64> = rows
