@@ -18,6 +18,7 @@ mod message;
 pub mod moments;
 pub mod negotiation;
 mod parallel;
+mod plan;
 pub mod proposal;
 pub mod regression_metrics;
 mod release;

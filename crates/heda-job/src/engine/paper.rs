@@ -376,6 +376,7 @@ mod tests {
             proposal: &proposal,
             features: &features,
             columns: &columns,
+            plan: None,
         };
         let kinds = shape(&terms, 2).unwrap().columns;
         let own = PaperRows::new(kinds, &own_values(&terms, &rows), rows.labels).unwrap();

@@ -203,6 +203,7 @@ pub(crate) fn reason(
         proposal: &proposal,
         features: &[],
         columns: &columns,
+        plan: None,
     };
     let checked = engine.implementation().unwrap();
     let checked = checked.check(&terms, Part { rows, held_out });

@@ -6,6 +6,7 @@ use crate::closing::Closing;
 use crate::error::{JobError, ServeError};
 use crate::histogram::{Histogram, NoisyCounts};
 use crate::parallel::Party;
+use crate::plan::JobPlan;
 use crate::proposal::Proposal;
 use crate::regression_metrics::ErrorSum;
 use crate::rounds::{Evaluation, Rounds};
@@ -16,7 +17,7 @@ use heda_dp::account::Charge;
 use heda_learn::data::Dataset;
 use heda_learn::data::Feature;
 use heda_learn::gradient::{Batch, Gradient};
-use heda_learn::private::{PlanError, PrivatePlan, PrivateRows};
+use heda_learn::private::PrivateRows;
 use heda_learn::resident::Resolution;
 use heda_learn::scaling::Scaling;
 
@@ -27,26 +28,20 @@ pub(crate) struct Terms<'a> {
     /// The features that take part, their columns one after the other.
     pub(crate) features: &'a [Feature],
     pub(crate) columns: &'a Columns,
+    /// The plan of a private job.
+    pub(crate) plan: Option<&'a JobPlan>,
 }
 
 impl Terms<'_> {
-    /// The plan of a private job.
-    pub(crate) fn plan(&self) -> Result<Option<PrivatePlan>, PlanError> {
-        let width = self.columns.width + 1;
-        let privacy = self.proposal.job.privacy();
-        privacy.map(|privacy| privacy.plan(width)).transpose()
-    }
-
     /// Gradients of the whole job, over all classes.
-    pub(crate) fn gradients(&self) -> Result<u32, PlanError> {
-        let plan = self.plan()?;
-        Ok(plan.map_or(self.proposal.job.gradients(), |plan| plan.all_gradients()))
+    pub(crate) fn gradients(&self) -> u32 {
+        let planned = self.plan.map(|plan| plan.plan().all_gradients());
+        planned.unwrap_or(self.proposal.job.gradients())
     }
 
     /// Gradients and evaluations in their order.
-    pub(crate) fn rounds(&self) -> Result<Rounds, PlanError> {
-        let gradients = self.gradients()?;
-        Ok(Rounds::of(&self.proposal.job).with_gradients(gradients))
+    pub(crate) fn rounds(&self) -> Rounds {
+        Rounds::of(&self.proposal.job).with_gradients(self.gradients())
     }
 
     /// Batches an epoch, at least one.

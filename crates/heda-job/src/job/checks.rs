@@ -5,6 +5,7 @@ use crate::engine::columns::columns_of;
 use crate::engine::{Joined, Part, Terms};
 use crate::error::{BadJob, JobError, PeerProblem};
 use crate::message::Acceptance;
+use crate::plan::JobPlan;
 use crate::proposal::{Proposal, Split};
 use heda_learn::optimise::Optimiser;
 use heda_learn::resident::Measure;
@@ -47,7 +48,7 @@ pub(super) fn check_acceptance(
 /// What some provider could not do with this split is refused before anyone pays for a release.
 pub(super) fn check_capacity(
     spec: &JobSpec,
-    proposal: &Proposal,
+    (proposal, plan): (&Proposal, Option<&JobPlan>),
     joined: &[Joined],
     split: &Split,
 ) -> Result<(), JobError> {
@@ -56,6 +57,7 @@ pub(super) fn check_capacity(
         proposal,
         features: &features,
         columns: &columns,
+        plan,
     };
     let engine = spec.job.engine().implementation()?;
     for party in joined {
@@ -93,7 +95,7 @@ pub(super) struct CountedRows {
 
 /// Whether a checkpoint belongs to this job.
 pub(super) fn check_resume(
-    spec: &JobSpec,
+    (spec, plan): (&JobSpec, Option<&JobPlan>),
     split: &Split,
     checkpoint: Option<&Checkpoint>,
 ) -> Result<(), JobError> {
@@ -108,7 +110,7 @@ pub(super) fn check_resume(
     let fits = |(model, optimiser): (usize, &Optimiser)| {
         let done = checkpoint.tried.len().saturating_sub(model * penalties);
         let bought = checkpoint.bought.as_ref();
-        let settings = spec.steps(columns.width, done.min(penalties - 1), bought);
+        let settings = spec.steps(plan, done.min(penalties - 1), bought);
         let same = settings.is_ok_and(|settings| *optimiser.settings() == settings);
         same && optimiser.beta().len() == columns.width + 1
     };

@@ -13,13 +13,14 @@ use crate::engine::columns::{columns_of, taking_part};
 use crate::engine::label_encoding::LabelEncoding;
 use crate::engine::{Columns, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError, Unfit};
-use crate::guard::{Admission, AgreedPlan, Guard, Refusal, Step};
+use crate::guard::{Admission, Guard, Refusal, Step};
 use crate::message::{
     Acceptance, Account, Agreement, Announcement, Announcements, Command, Contribution, Message,
     Release, Reserved, Sums,
 };
 use crate::moments::{self, MomentsError, OfLabels, Scale};
 use crate::negotiation;
+use crate::plan::JobPlan;
 use crate::proposal::{ClassWeight, JobId, Proposal, Scoring, Spending, Split};
 use crate::release::{Offer, overwrite};
 use crate::rows::{RowOrder, on_grid};
@@ -90,7 +91,7 @@ impl Provider<'_> {
         check_rows(&proposal.job, &admission, &order)?;
         // J2, J3, J3a
         let mut masks = self.join(channel, (&proposal, signed), &admission, &order)?;
-        let proposal = self.agree(channel, proposal, &admission, &mut masks)?;
+        let (proposal, plan) = self.agree(channel, proposal, &admission, &mut masks)?;
         // J4, J5
         let split = self.rank(channel, &proposal, &admission, &order, &mut masks)?;
         let (features, columns) = columns_of(data.features(), &split);
@@ -98,6 +99,7 @@ impl Provider<'_> {
             proposal: &proposal,
             features: &features,
             columns: &columns,
+            plan: plan.as_ref(),
         };
         engine.check(&terms, order.part())?;
         let data = data.select_features(&taking_part(&split).0);
@@ -124,7 +126,7 @@ impl Provider<'_> {
         // J9 to J11
         channel.enter_phase("train");
         let rows = order.training.len();
-        let asked = RequestOrder::new(&terms).map_err(ServeError::defect)?;
+        let asked = RequestOrder::new(&terms);
         self.answer_commands(channel, &proposal, asked, (session.as_mut(), masks), rows)
     }
 
@@ -164,15 +166,17 @@ impl Provider<'_> {
         proposal: Proposal,
         admission: &Admission,
         masks: &mut JobMasks,
-    ) -> Result<Proposal, ServeError> {
+    ) -> Result<(Proposal, Option<JobPlan>), ServeError> {
         let agreement: Agreement = masks.hear(channel, ())?;
         let bad = |reason: &str| PeerProblem::message(Agreement::NAME, reason);
         if agreement.first_step < admission.next_step {
             return Err(bad("it goes back to an answer that was given before").into());
         }
         let proposal = proposal.agreed(&agreement);
-        let Some(privacy) = proposal.job.privacy() else {
-            return Ok(proposal);
+        // Every feature of a private job takes part.
+        let plan = JobPlan::of(&proposal, admission.data.width());
+        let Some(plan) = plan.map_err(|e| PeerProblem::message("proposal", e))? else {
+            return Ok((proposal, None));
         };
         if agreement.trusted > admission.trusted_most {
             return Err(bad("it counts on more providers' noise than this one does").into());
@@ -180,16 +184,10 @@ impl Provider<'_> {
         if admission.persons.is_some() && !agreement.persons {
             return Err(bad("this provider protects persons, and it counts rows").into());
         }
-        let plan = privacy.plan(admission.data.width() + 1);
-        let plan = plan.map_err(|e| PeerProblem::message("proposal", e))?;
-        let agreed = AgreedPlan {
-            cost: plan.cost(),
-            persons: privacy.persons,
-        };
-        self.guard.reserve(proposal.id, agreed)?;
-        masks.set_aside(agreed);
+        self.guard.reserve(proposal.id, plan.agreed())?;
+        masks.set_aside(plan.agreed());
         Reserved {}.send(channel)?;
-        Ok(proposal)
+        Ok((proposal, Some(plan)))
     }
 
     /// Begins an answer, if the guard lets it be computed.

@@ -9,17 +9,18 @@ use crate::agreement::JobMasks;
 use crate::closing::{Closing, NoiseShare};
 use crate::engine::{Joined, Terms};
 use crate::error::{BadJob, JobError, PeerProblem, ServeError};
-use crate::guard::{Admission, Step};
+use crate::guard::Admission;
 use crate::message::{FromProvider, Message, Sums};
 use crate::moments::{NOISY_PURPOSE, Scale, noisy_bytes, noisy_sums};
 use crate::parallel::{Party, ask_all};
-use crate::proposal::{Privacy, Proposal};
+use crate::plan::JobPlan;
+use crate::proposal::Privacy;
 use crate::rounds::MOMENT_HALVES;
 use crate::rows::RowOrder;
 use heda_blocks::channel::Channel;
 use heda_crypto::bits::pack;
 use heda_crypto::masking::MASK_BITS;
-use heda_dp::gdp::Cost;
+use heda_dp::gaussian::Variance;
 use heda_learn::clip_range::ClipRange;
 use heda_learn::data::Dataset;
 use heda_learn::private::{
@@ -56,14 +57,13 @@ impl JobRunner<'_> {
     pub(super) fn buy_moments(
         &mut self,
         joined: &mut [Joined],
-        proposal: &Proposal,
-        width: usize,
+        plan: Option<&JobPlan>,
         state: &mut Checkpoint,
     ) -> Result<(), JobError> {
-        let Some(privacy) = proposal.job.privacy().filter(|privacy| privacy.sums() > 0) else {
+        let Some(plan) = plan.filter(|plan| plan.privacy().sums() > 0) else {
             return Ok(());
         };
-        let plan = self.spec.plan(width)?;
+        let privacy = plan.privacy();
         let numbers = 2 * privacy.moments as usize + usize::from(privacy.persons);
         for step in state.step..MOMENT_HALVES {
             if step < self.first_step {
@@ -75,11 +75,10 @@ impl JobRunner<'_> {
             state.step = step + 1;
             self.keep(state)?;
         }
-        let needed = plan.and_then(|plan| plan.moments_variance());
-        let share = needed.map_or(0, |needed| privacy.share(needed, joined.len()).get());
+        let share = plan.moment_noise().map_or(0, Variance::get);
         let variance = share as f64 * joined.len() as f64;
         let rows = joined.iter().map(|party| party.part.rows).sum();
-        let bought = Purchased::of(&state.sums, &privacy, rows, variance);
+        let bought = Purchased::of(&state.sums, privacy, rows, variance);
         let told = Scale::Centres {
             centres: bought.centres.clone(),
         };
@@ -143,10 +142,10 @@ impl Provider<'_> {
         data: &Dataset,
         (order, masks): (&RowOrder, &mut JobMasks),
     ) -> Result<Option<Vec<Centre>>, ServeError> {
-        let bought = terms.proposal.job.privacy().filter(|p| p.sums() > 0);
-        let Some(privacy) = bought else {
+        let Some(plan) = terms.plan.filter(|plan| plan.privacy().sums() > 0) else {
             return Ok(None);
         };
+        let privacy = plan.privacy();
         let bad = |reason: &str| PeerProblem::message(Scale::NAME, reason);
         if ![0, unstated(&admission.schema).len()].contains(&(privacy.moments as usize)) {
             return Err(bad("it buys moments of other columns than have none stated").into());
@@ -156,10 +155,9 @@ impl Provider<'_> {
             match masks.hear(channel, ())? {
                 Scale::AskNoisy { step } if due.contains(&step) => {
                     due.start = step + 1;
-                    let step = self.moment_step(terms, step)?;
-                    let closing = self.begin(terms.proposal.id, step, masks)?;
-                    let sums = self.moment_sums(&privacy, admission, data, order)?;
-                    self.send_moments(channel, terms, &sums, closing)?;
+                    let closing = self.begin(terms.proposal.id, plan.moments(step), masks)?;
+                    let sums = self.moment_sums(privacy, admission, data, order)?;
+                    self.send_moments(channel, plan, &sums, closing)?;
                 }
                 Scale::Centres { centres } => break centres,
                 _ => return Err(bad("it asks for what is not due").into()),
@@ -174,12 +172,6 @@ impl Provider<'_> {
         let fits = PrivateEncoding::with_moments(&admission.schema, &centres);
         fits.map_err(|e| PeerProblem::message(Scale::NAME, e))?;
         Ok(Some(centres))
-    }
-
-    fn moment_step(&self, terms: &Terms<'_>, number: u32) -> Result<Step, ServeError> {
-        let plan = terms.plan().map_err(ServeError::defect)?;
-        let cost = plan.map_or(Cost::ZERO, |plan| plan.cost_of_moment_answer());
-        Ok(Step::Moments { number, cost })
     }
 
     /// This provider's sums over its training rows, and its persons if they are counted.
@@ -208,21 +200,15 @@ impl Provider<'_> {
     fn send_moments(
         &self,
         channel: &mut Channel,
-        terms: &Terms<'_>,
+        plan: &JobPlan,
         sums: &[u64],
         closing: Closing<'_>,
     ) -> Result<(), ServeError> {
         let bad = || PeerProblem::message(Scale::NAME, "it asks for what it does not pay for");
-        let privacy = terms.proposal.job.privacy().ok_or_else(bad)?;
-        let plan = terms.plan().map_err(ServeError::defect)?;
-        let needed = plan.and_then(|plan| plan.moments_variance());
-        let share = privacy.share(
-            needed.ok_or_else(bad)?,
-            terms.proposal.parties.identities.len(),
-        );
+        let variance = plan.moment_noise().ok_or_else(bad)?;
         let number = closing.step.number().unwrap_or(0);
         let noise = NoiseShare {
-            variance: share,
+            variance,
             rng: self.randomness.fork("moment noise", number.into())?,
         };
         let mut sum = closing.sum(sums.len());

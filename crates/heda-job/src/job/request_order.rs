@@ -9,7 +9,7 @@ use crate::guard::Step;
 use crate::message::Command;
 use crate::rounds::{Evaluation, Rounds, Tally};
 use heda_learn::gradient::Batch;
-use heda_learn::private::{PlanError, PrivatePlan};
+use heda_learn::private::PrivatePlan;
 
 /// Numbers of answers end here.
 const STEPS_LIMIT: u32 = 1 << 30;
@@ -34,8 +34,9 @@ pub(super) enum StepAnswer {
 
 impl RequestOrder {
     /// Before the first command of a session.
-    pub(super) fn new(terms: &Terms<'_>) -> Result<Self, PlanError> {
-        Ok(Self::with(terms.rounds()?, terms.plan()?))
+    pub(super) fn new(terms: &Terms<'_>) -> Self {
+        let plan = terms.plan.map(|plan| plan.plan().clone());
+        Self::with(terms.rounds(), plan)
     }
 
     fn with(rounds: Rounds, plan: Option<PrivatePlan>) -> Self {

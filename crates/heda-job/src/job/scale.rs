@@ -107,6 +107,7 @@ impl JobRunner<'_> {
             proposal,
             features,
             columns,
+            ..
         } = *terms;
         let job = &proposal.job;
         if !self.spec.job.standardises() {

@@ -5,12 +5,12 @@ use crate::description::{Job, JobFault, Protected, RawJob};
 use crate::error::{BadJob, Defect, JobError};
 use crate::histogram::{Histogram, NoisyCounts};
 use crate::moments::Moments;
+use crate::plan::JobPlan;
 use crate::proposal::{JobId, PROTOCOL_VERSION, Parties, Proposal, Split};
 use crate::regression_metrics::ErrorSum;
 use heda_learn::data::Feature;
 use heda_learn::optimise::{Optimiser, Settings, Stop};
 use heda_learn::partition::Partition;
-use heda_learn::private::PrivatePlan;
 use heda_learn::scaling::Centre;
 use heda_learn::schema::Schema;
 use heda_learn::score;
@@ -118,34 +118,28 @@ impl JobSpec {
     /// How many gradients the job asks for, over all classes. A plan that is impossible is found by
     /// whoever makes it.
     pub fn gradients(&self) -> u32 {
-        match self.plan(self.schema.width()) {
-            Ok(Some(plan)) => plan.all_gradients(),
-            Ok(None) | Err(_) => self.job.gradients(),
-        }
-    }
-
-    /// The plan of a private job whose rows have so many columns beside the bias.
-    pub(crate) fn plan(&self, width: usize) -> Result<Option<PrivatePlan>, BadJob> {
         let privacy = self.job.privacy();
-        let plan = privacy.map(|privacy| privacy.plan(width + 1));
-        Ok(plan.transpose()?)
+        let plan = privacy.and_then(|privacy| privacy.plan(self.schema.width() + 1).ok());
+        plan.map_or(self.job.gradients(), |plan| plan.all_gradients())
     }
 
     /// How each model is improved: as was asked for with one of the penalties, or as the plan says
     /// for what was bought.
     pub(crate) fn steps(
         &self,
-        width: usize,
+        plan: Option<&JobPlan>,
         step: usize,
         bought: Option<&Purchased>,
     ) -> Result<Settings, BadJob> {
         let persons = bought.and_then(|bought| bought.persons);
-        Ok(match (self.plan(width)?, persons, self.job.training()) {
-            (Some(plan), None, _) => plan.settings(),
-            (Some(plan), Some(persons), _) => plan.settings_for(persons),
-            (None, _, Some(training)) => training.settings_of(step),
-            (None, _, None) => return Err(BadJob::Nothing),
-        })
+        Ok(
+            match (plan.map(JobPlan::plan), persons, self.job.training()) {
+                (Some(plan), None, _) => plan.settings(),
+                (Some(plan), Some(persons), _) => plan.settings_for(persons),
+                (None, _, Some(training)) => training.settings_of(step),
+                (None, _, None) => return Err(BadJob::Nothing),
+            },
+        )
     }
 
     fn feature(&self, name: &str) -> Result<usize, JobError> {

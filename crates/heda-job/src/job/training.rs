@@ -100,7 +100,7 @@ impl JobRunner<'_> {
         if state.optimisers.len() == class {
             let dimension = basis.scaling.width() + 1;
             let bought = state.bought.as_ref();
-            let settings = self.spec.steps(basis.scaling.width(), step, bought)?;
+            let settings = self.spec.steps(self.plan.as_ref(), step, bought)?;
             let fresh = Optimiser::on(basis.clone(), settings, dimension);
             state.optimisers.push(fresh.map_err(BadJob::from)?);
         }
@@ -220,8 +220,7 @@ impl JobRunner<'_> {
         };
         let next = match step + 1 < path.values().len() {
             true => {
-                let width = optimiser.basis().scaling.width();
-                let settings = self.spec.steps(width, step + 1, None)?;
+                let settings = self.spec.steps(self.plan.as_ref(), step + 1, None)?;
                 let next = optimiser.with_settings(settings, self.rows);
                 Some(next.map_err(BadJob::from)?)
             }

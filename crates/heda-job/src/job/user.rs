@@ -16,6 +16,7 @@ use crate::message::{
     Release, Reserved,
 };
 use crate::parallel::{Party, ask_all};
+use crate::plan::JobPlan;
 use crate::proposal::{Proposal, Split};
 use crate::regression_metrics;
 use crate::rounds::{HeldOut, Rounds};
@@ -65,6 +66,8 @@ pub fn run(
     // J1 to J3a
     let (mut joined, proposal) = job.phase("agree", |job| job.agree(proposal, links))?;
     let spec = &*Arc::clone(&job.spec);
+    let plan = job.plan.clone();
+    let plan = plan.as_ref();
     // J4, J5
     let Ranked {
         ranking,
@@ -74,8 +77,8 @@ pub fn run(
     } = job.phase("score", |job| {
         let before = resume.as_ref().map(|checkpoint| &checkpoint.split);
         let ranked = ranking::rank(spec, &mut joined, before)?;
-        check_resume(spec, &ranked.split, resume.as_ref())?;
-        check_capacity(spec, &proposal, &joined, &ranked.split)?;
+        check_resume((spec, plan), &ranked.split, resume.as_ref())?;
+        check_capacity(spec, (&proposal, plan), &joined, &ranked.split)?;
         job.keep_split(&ranked, resume.is_some())?;
         ranking::announce(&mut joined, &ranked.split)?;
         Ok(ranked)
@@ -86,9 +89,10 @@ pub fn run(
         proposal: &proposal,
         features: &features,
         columns: &columns,
+        plan,
     };
     let scaled = job.phase("scale", |job| {
-        job.buy_moments(&mut joined, &proposal, columns.width, &mut state)?;
+        job.buy_moments(&mut joined, plan, &mut state)?;
         job.scale(&mut joined, &terms, &mut state)
     })?;
     // J6
@@ -96,7 +100,7 @@ pub fn run(
     let basis = scaled.basis(spec, &joined, &columns)?;
     job.held_out = joined.iter().map(|party| party.part.held_out).collect();
     job.rows = joined.iter().map(|party| party.part.rows).sum();
-    job.rounds = terms.rounds().map_err(BadJob::from)?;
+    job.rounds = terms.rounds();
     // J7, J8
     let (mut engine, summaries) = job.phase("encrypt", |job| {
         job.set_up(&terms, joined, &basis.scaling, &scaled.labels_as)
@@ -167,7 +171,7 @@ pub fn run(
         .elapsed()
         .saturating_sub(waited.unwrap_or(Duration::ZERO));
     let step = chosen.as_ref().map_or(0, |chosen| chosen.chosen);
-    let settings = spec.steps(columns.width, step, state.bought.as_ref())?;
+    let settings = spec.steps(plan, step, state.bought.as_ref())?;
     let reach = job.reach(&state)?;
     let phases = job.phases;
     Ok(Outcome {
@@ -224,6 +228,8 @@ pub(super) struct JobRunner<'a> {
     randomness: &'a Randomness,
     pub(super) observer: &'a mut dyn Observer,
     phases: Vec<PhaseTime>,
+    /// The plan of a private job, once its parties agreed on it.
+    pub(super) plan: Option<JobPlan>,
     /// Why the job will fail when the conversation is over.
     pub(super) failed: Option<BadJob>,
     /// Rows that each provider holds out.
@@ -253,6 +259,7 @@ impl<'a> JobRunner<'a> {
             randomness,
             observer,
             phases: Vec::new(),
+            plan: None,
             failed: None,
             held_out: Vec::new(),
             rows: 0,
@@ -332,8 +339,11 @@ impl JobRunner<'_> {
         // J3a
         let accepted_all: Vec<&Acceptance> = accepted.iter().map(|(_, _, one)| one).collect();
         let agreement = self.settle(&accepted_all);
-        tell(&mut links, &agreement, proposal.job.privacy().is_some())?;
         let proposal = proposal.agreed(&agreement);
+        // Every feature of a private job takes part.
+        let plan = JobPlan::of(&proposal, self.spec.schema.width());
+        self.plan = plan.map_err(BadJob::from)?;
+        tell(&mut links, &agreement, self.plan.is_some())?;
         let spec = JobSpec {
             job: proposal.job.clone(),
             ..JobSpec::clone(&self.spec)

@@ -168,10 +168,10 @@ impl ResidentUser {
             likely: encoding.likely(scaling),
             encoding,
             open: terms.columns.open.clone(),
-            rounds: terms.rounds().map_err(Impossible::job)?,
+            rounds: terms.rounds(),
             private: terms.proposal.job.privacy().is_some(),
             shrunk: 1.0,
-            count_noise: count_noise(terms).map_err(Impossible::job)?,
+            count_noise: count_noise(terms),
         })
     }
 }

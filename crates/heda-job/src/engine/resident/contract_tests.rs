@@ -9,6 +9,7 @@ use crate::description::RawJob;
 use crate::engine::testing::dataset;
 use crate::engine::{Columns, Implementation, Part, Terms};
 use crate::histogram::{DECISION_EDGE, PRIVATE_EDGES};
+use crate::plan::JobPlan;
 use crate::proposal::testing::{proposal_of, raw};
 use crate::proposal::{Privacy, Proposal};
 use heda_crypto::transfer::MAX_PAD_BYTES;
@@ -39,10 +40,12 @@ fn refused(proposal: &Proposal, hidden: usize, part: Part) -> Option<String> {
         open: Vec::new(),
     };
     let data = dataset(3, 1);
+    let plan = JobPlan::of(proposal, hidden).unwrap();
     let terms = Terms {
         proposal,
         features: data.features(),
         columns: &columns,
+        plan: plan.as_ref(),
     };
     Resident.check(&terms, part).err().map(|e| e.to_string())
 }
@@ -184,12 +187,14 @@ fn the_noise_of_counts_fits_their_words_for_every_plan() {
             });
         });
         job.parties.identities = vec!["00".repeat(32); 1024];
+        let plan = JobPlan::of(&job, columns.width).ok().flatten()?;
         let terms = Terms {
             proposal: &job,
             features: &[],
             columns: &columns,
+            plan: Some(&plan),
         };
-        let noise = count_noise(&terms).ok().flatten()?;
+        let noise = count_noise(&terms)?;
         Some(noise.right.bits().max(noise.table.bits()))
     };
     for models in [1, 3, 256] {

@@ -14,6 +14,7 @@ use crate::engine::{
 use crate::error::{JobError, ServeError};
 use crate::guard::{AgreedPlan, Guard, LocalGuard, MemoryLedger, Step};
 use crate::message::{Command, Message};
+use crate::plan::JobPlan;
 use crate::proposal::testing::{proposal_of, raw};
 use crate::proposal::{Privacy, Proposal};
 use ed25519_dalek::SigningKey;
@@ -266,15 +267,17 @@ impl Conversation {
     fn serve(&self, number: usize, masks: Masks, channel: &mut Channel) -> Result<(), ServeError> {
         let (rows, features) = rows_of(self.kind, number as u64);
         let (proposal, columns) = (&self.providers[number], self.kind.columns());
+        let plan = JobPlan::of(proposal, columns.width).unwrap();
         let terms = Terms {
             proposal,
             features: &features,
             columns: &columns,
+            plan: plan.as_ref(),
         };
         let randomness = self.provider.party(&number.to_string());
         let mut provider = ResidentProvider::set_up(channel, &terms, rows, &randomness)?;
         provider.shape.block_rows = self.block_rows.unwrap_or(provider.shape.block_rows);
-        let rounds = terms.rounds().unwrap();
+        let rounds = terms.rounds();
         // Providers that have another proposal have agreed to something else.
         let mut masks = JobMasks::new(masks, &proposal.encode().unwrap());
         let guard = guard();
@@ -329,10 +332,12 @@ impl Conversation {
     fn ask(&self, channels: Vec<Channel>) -> Result<Asked, JobError> {
         let columns = self.kind.columns();
         let (rows, features) = rows_of(self.kind, 0);
+        let plan = JobPlan::of(&self.told, columns.width).unwrap();
         let terms = Terms {
             proposal: &self.told,
             features: &features,
             columns: &columns,
+            plan: plan.as_ref(),
         };
         let joined = channels
             .into_iter()
@@ -386,7 +391,7 @@ impl Conversation {
 
 /// All evaluations of the job.
 fn evaluated(user: &mut ResidentUser, terms: &Terms<'_>) -> Result<Vec<f64>, JobError> {
-    let rounds = terms.rounds().unwrap();
+    let rounds = terms.rounds();
     let mut counts = Vec::new();
     for number in 0..rounds.evaluations() {
         let ask = EvaluationAsk {

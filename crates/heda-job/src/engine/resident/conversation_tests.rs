@@ -5,6 +5,7 @@ use super::conversation::{Conversation, HELD_OUT, Heard, Kind, ROWS, promise};
 use super::{CountNoise, Noise, count_noise, noise, tag};
 use crate::engine::{Columns, Terms};
 use crate::message::Command;
+use crate::plan::JobPlan;
 use crate::proposal::Proposal;
 use heda_blocks::channel::Recorded;
 use heda_crypto::random::Randomness;
@@ -287,13 +288,15 @@ fn other_promise(told: &Proposal) -> Proposal {
         open: Vec::new(),
     };
     let all = |proposal: &Proposal| -> [Noise; 3] {
+        let plan = JobPlan::of(proposal, columns.width).unwrap();
         let terms = Terms {
             proposal,
             features: &[],
             columns: &columns,
+            plan: plan.as_ref(),
         };
-        let CountNoise { right, table } = count_noise(&terms).unwrap().unwrap();
-        [noise(&terms).unwrap().unwrap(), right, table]
+        let CountNoise { right, table } = count_noise(&terms).unwrap();
+        [noise(&terms).unwrap(), right, table]
     };
     let other = |thousandths: u32| {
         let epsilon = f64::from(1000 + thousandths) / 1000.0;

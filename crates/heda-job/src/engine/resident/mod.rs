@@ -77,7 +77,7 @@ use heda_learn::data::Feature;
 use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
 use heda_learn::private::evaluation::{ROW_UNITS, ROWS_FOR_AREA};
-use heda_learn::private::{ONE, PAYLOAD_LENGTH, PlanError, SCORE_LENGTH};
+use heda_learn::private::{ONE, PAYLOAD_LENGTH, SCORE_LENGTH};
 use heda_learn::resident::{Encoding, GridError, PayloadColumn, Resolution, Span};
 use heda_learn::scaling::Scaling;
 use noise::{CountNoise, Noise, count_noise, noise};
@@ -138,9 +138,6 @@ enum Unable {
     /// Grids that it is not built for, or columns that do not fit them.
     #[error(transparent)]
     Grid(#[from] GridError),
-    /// No noise keeps the promise.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
     /// A derivative of both signs needs more than one bit.
     #[error(
         "derivatives of one bit suit only losses of one sign; use at least 2 code_bits with {loss}"
@@ -222,7 +219,7 @@ fn training_field(resolution: Resolution) -> Result<FieldBits, TransferError> {
 fn training_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> {
     let resolution = terms.proposal.job.resolution();
     let field = training_field(resolution)?;
-    let Some(noise) = noise(terms)? else {
+    let Some(noise) = noise(terms) else {
         let hidden = terms.columns.hidden.clone();
         return Ok(Shape::new(encoding, resolution, hidden, field));
     };
@@ -276,7 +273,7 @@ fn count_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> 
             ..shape
         });
     }
-    match terms.proposal.job.privacy() {
+    match terms.plan {
         None => Ok(shape),
         Some(_) => Ok(Shape {
             row_bits: NOISY_COUNT_BITS,

@@ -2,10 +2,10 @@
 
 use crate::closing::NoiseShare;
 use crate::engine::Terms;
+use crate::plan::JobPlan;
 use crate::rounds::Tally;
 use chacha20::ChaCha20Rng;
 use heda_dp::gaussian::Variance;
-use heda_learn::private::PlanError;
 
 /// The noise of a private job.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,16 +33,16 @@ impl Noise {
     }
 }
 
-pub(super) fn noise(terms: &Terms<'_>) -> Result<Option<Noise>, PlanError> {
-    let (Some(privacy), Some(plan)) = (terms.proposal.job.privacy(), terms.plan()?) else {
-        return Ok(None);
-    };
-    let providers = terms.proposal.parties.identities.len();
-    let share = privacy.share(plan.variance(), providers);
-    Ok(Some(Noise {
-        share,
-        providers: providers as u64,
-    }))
+impl Noise {
+    fn of(plan: &JobPlan, share: Variance) -> Self {
+        let providers = plan.providers() as u64;
+        Self { share, providers }
+    }
+}
+
+pub(super) fn noise(terms: &Terms<'_>) -> Option<Noise> {
+    let plan = terms.plan?;
+    Some(Noise::of(plan, plan.gradient_noise()))
 }
 
 /// The noise of a private job's counts.
@@ -61,17 +61,11 @@ impl CountNoise {
     }
 }
 
-pub(super) fn count_noise(terms: &Terms<'_>) -> Result<Option<CountNoise>, PlanError> {
-    let (Some(privacy), Some(plan)) = (terms.proposal.job.privacy(), terms.plan()?) else {
-        return Ok(None);
-    };
-    let providers = terms.proposal.parties.identities.len();
-    let noise = |variance: Variance| Noise {
-        share: privacy.share(variance, providers),
-        providers: providers as u64,
-    };
-    Ok(Some(CountNoise {
-        right: noise(plan.right_variance()),
-        table: noise(plan.table_variance()),
-    }))
+pub(super) fn count_noise(terms: &Terms<'_>) -> Option<CountNoise> {
+    let plan = terms.plan?;
+    let noise = |tally| Noise::of(plan, plan.count_noise(tally));
+    Some(CountNoise {
+        right: noise(Tally::Right),
+        table: noise(Tally::Table),
+    })
 }

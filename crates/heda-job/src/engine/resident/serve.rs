@@ -110,9 +110,9 @@ impl ResidentProvider {
             shape,
             row_bits: None,
             count_shape,
-            rounds: terms.rounds().map_err(ServeError::defect)?,
-            noise: noise(terms).map_err(ServeError::defect)?,
-            count_noise: count_noise(terms).map_err(ServeError::defect)?,
+            rounds: terms.rounds(),
+            noise: noise(terms),
+            count_noise: count_noise(terms),
             randomness: randomness.clone(),
             ready: None,
         })

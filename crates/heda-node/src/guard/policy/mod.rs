@@ -85,12 +85,14 @@ impl Policy {
         facts: &DataFacts,
         request: &JobRequest,
     ) -> Result<Grant, PolicyRefusal> {
+        let privacy = request.privacy.as_ref();
+        let plan = privacy.map(|privacy| facts.plan(privacy)).transpose();
         let mut reasons = well_formed(request, facts);
         if reasons.is_empty() {
             reasons.extend(self.columns_allowed(peer, facts, request));
             reasons.extend(self.publishing_allowed(request));
             reasons.extend(self.amounts_allowed(facts, request));
-            reasons.extend(self.promise_allowed(facts, request));
+            reasons.extend(self.promise_allowed(facts, request, plan.as_ref().err()));
         }
         if !reasons.is_empty() {
             return Err(PolicyRefusal { reasons });
@@ -101,9 +103,7 @@ impl Policy {
             Some(_) => u64::MAX,
             None => count.gradients_within(limits.revealed_per_unknown_max.get()),
         };
-        let plan = request
-            .privacy
-            .and_then(|privacy| facts.plan(&privacy).ok());
+        let plan = plan.ok().flatten();
         Ok(Grant {
             iterations: request.iterations,
             iterations_most: limits.iterations_per_job.get().min(within),
@@ -132,7 +132,12 @@ impl Policy {
         }
     }
 
-    fn promise_allowed(&self, facts: &DataFacts, request: &JobRequest) -> Vec<Reason> {
+    fn promise_allowed(
+        &self,
+        facts: &DataFacts,
+        request: &JobRequest,
+        no_plan: Option<&PlanError>,
+    ) -> Vec<Reason> {
         let Some(privacy) = &request.privacy else {
             let required = self.limits.privacy_required;
             return required.then_some(Reason::NotPrivate).into_iter().collect();
@@ -143,9 +148,8 @@ impl Policy {
         }
         // The number of rows that the job states is for its plan; this one is true.
         let fits = privacy.delta.check_rows(facts.training_rows);
-        let planned = facts.plan(privacy).map(|_| ());
-        let sound = planned.and(fits.map_err(PlanError::from));
-        reasons.extend(sound.err().map(Reason::Plan));
+        let fits = fits.map_err(PlanError::from);
+        reasons.extend(no_plan.cloned().or(fits.err()).map(Reason::Plan));
         reasons
     }
 
