@@ -5,9 +5,11 @@
 
 mod local;
 mod permit;
+mod state;
 
 pub use local::{LocalGuard, MemoryLedger};
 pub use permit::{Permit, WrongPermit};
+pub use state::{Denied, JobState, NoRoom, PrivateAccount};
 
 use crate::proposal::{JobId, Proposal, Split};
 use crate::release::ReleaseError;
@@ -94,6 +96,18 @@ pub enum Refusal {
         "the provider's ledger failed, so nothing may leave; resume when its operator has mended it"
     )]
     LedgerFailed,
+}
+
+impl From<Denied> for Refusal {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::Answered { number, next } => Self::Answered { number, next },
+            Denied::Tries => Self::Tries,
+            Denied::Cheated => Self::Cheated,
+            Denied::OtherAgreement => Self::OtherAgreement,
+            Denied::BeyondPlan => Self::BeyondPlan,
+        }
+    }
 }
 
 impl Refusal {

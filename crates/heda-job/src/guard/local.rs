@@ -1,7 +1,7 @@
 //! The guard of a single process: budget, releases and answers in memory.
 
 use super::{
-    Admission, AgreedPlan, Charged, Guard, MOST_TRIES, PaidByJob, Refusal, SMALLEST_BATCH, Step,
+    Admission, AgreedPlan, Charged, Guard, JobState, PrivateAccount, Refusal, SMALLEST_BATCH, Step,
 };
 use crate::description::JobDigest;
 use crate::proposal::{JobId, Proposal, Spending, Split};
@@ -42,42 +42,44 @@ struct MemoryEntries {
 struct JobPage {
     /// What was proposed, and the seed that divides the rows: both for the life of the job.
     opened: Option<(JobDigest, RowSeed)>,
-    /// What is set aside for a private one, what it has paid included.
-    agreed: Option<AgreedPlan>,
-    paid: PaidByJob,
-    next_step: u32,
-    tries: u32,
-    cheated: bool,
-}
-
-impl JobPage {
-    /// What others must leave to it.
-    fn held(&self) -> Cost {
-        let reserved = self.agreed.map_or(Cost::ZERO, |agreed| agreed.cost);
-        reserved.max(self.paid.charged())
-    }
+    state: JobState,
 }
 
 impl MemoryEntries {
-    fn page(&self, job: JobId) -> JobPage {
-        self.jobs.get(&job).cloned().unwrap_or_default()
+    fn state(&self, job: JobId) -> JobState {
+        self.jobs
+            .get(&job)
+            .map(|page| page.state)
+            .unwrap_or_default()
+    }
+
+    /// Whether the budget has room for what a job costs more.
+    fn check_private(&self, job: JobId, more: Cost) -> Result<(), Refusal> {
+        let Some(most) = self.private_limit else {
+            return Ok(());
+        };
+        let others = self.jobs.iter().filter(|(other, _)| **other != job);
+        let account = PrivateAccount {
+            most,
+            spent: self.spent_private(),
+            held: others.map(|(_, page)| page.state.unpaid()).sum(),
+        };
+        let refused = |_| Refusal::PrivacyExhausted {
+            spent: account.spent.plus(account.held).squared(),
+            limit: most.squared(),
+        };
+        account.check(more).map_err(refused)
+    }
+
+    fn write(&mut self, job: JobId, state: JobState) {
+        self.jobs.entry(job).or_default().state = state;
     }
 
     fn spent_private(&self) -> Cost {
-        self.jobs.values().map(|page| page.paid.charged()).sum()
-    }
-
-    /// Whether a job may come to cost so much, beside what others hold.
-    fn check_private(&self, job: JobId, cost: Cost) -> Result<(), Refusal> {
-        let others = self.jobs.iter().filter(|(other, _)| **other != job);
-        let held: Cost = others.map(|(_, page)| page.held()).sum();
-        match self.private_limit {
-            Some(limit) if held.plus(cost) > limit => Err(Refusal::PrivacyExhausted {
-                spent: held.squared(),
-                limit: limit.squared(),
-            }),
-            _ => Ok(()),
-        }
+        self.jobs
+            .values()
+            .map(|page| page.state.paid.charged())
+            .sum()
     }
 }
 
@@ -132,7 +134,7 @@ impl LocalGuard {
 
     #[cfg(test)]
     pub(super) fn plan_of(&self, job: JobId) -> Option<AgreedPlan> {
-        self.books.pages().page(job).agreed
+        self.books.pages().state(job).agreed
     }
 
     /// States that the data are public, so that ε may be read from them.
@@ -163,7 +165,7 @@ impl Guard for LocalGuard {
             minimum_batch: SMALLEST_BATCH,
             minimum_held_out: SMALLEST_BATCH,
             ledger: None,
-            next_step: page.next_step,
+            next_step: page.state.next_step,
             trusted_most: u32::MAX,
         })
     }
@@ -191,68 +193,49 @@ impl Guard for LocalGuard {
 
     fn reserve(&self, job: JobId, plan: AgreedPlan) -> Result<(), Refusal> {
         let mut books = self.books.pages();
-        books.check_private(job, plan.cost)?;
-        let page = books.jobs.entry(job).or_default();
-        if page.next_step > 0 && page.agreed != Some(plan) {
-            return Err(Refusal::OtherAgreement);
-        }
-        page.agreed = Some(plan);
+        let mut state = books.state(job);
+        state.agree(plan)?;
+        books.check_private(job, state.unpaid())?;
+        books.write(job, state);
         Ok(())
     }
 
     fn begin(&self, job: JobId, step: &Step) -> Result<(), Refusal> {
         let mut books = self.books.pages();
-        let page = books.jobs.entry(job).or_default();
-        if page.cheated {
-            return Err(Refusal::Cheated);
-        }
-        if step.number().is_some() {
-            page.tries += 1;
-            if page.tries > MOST_TRIES {
-                return Err(Refusal::Tries);
-            }
-        }
-        Ok(())
+        let state = &mut books.jobs.entry(job).or_default().state;
+        let begun = match step.number() {
+            Some(_) => state.begin(),
+            None => state.check_honest(),
+        };
+        Ok(begun?)
     }
 
     fn record(&self, job: JobId, step: &Step, plan: Option<AgreedPlan>) -> Result<(), Refusal> {
         let mut books = self.books.pages();
-        let mut page = books.page(job);
-        if page.cheated {
-            return Err(Refusal::Cheated);
-        }
-        if let Some(number) = step.number() {
-            if number < page.next_step {
-                let next = page.next_step;
-                return Err(Refusal::Answered { number, next });
-            }
-            page.next_step = number.saturating_add(1);
-            page.tries = 0;
-        }
+        let mut state = books.state(job);
+        let more = state.answer(step, plan)?;
         if step.cost().is_some() {
-            if page.agreed != plan {
-                return Err(Refusal::OtherAgreement);
-            }
-            page.paid = page.paid.with(step);
-            let planned = page.agreed.map_or(Cost::ZERO, |agreed| agreed.cost);
-            if page.paid.charged() > planned {
-                return Err(Refusal::BeyondPlan);
-            }
-            books.check_private(job, page.held())?;
+            books.check_private(job, more)?;
         }
-        books.jobs.insert(job, page);
+        books.write(job, state);
         Ok(())
     }
 
     fn end_cheating(&self, job: JobId) -> Result<(), Refusal> {
-        self.books.pages().jobs.entry(job).or_default().cheated = true;
+        self.books
+            .pages()
+            .jobs
+            .entry(job)
+            .or_default()
+            .state
+            .cheated = true;
         Ok(())
     }
 
     fn charged(&self, job: JobId) -> Result<Charged, Refusal> {
         let books = self.books.pages();
         Ok(Charged {
-            job: books.page(job).paid.charged(),
+            job: books.state(job).paid.charged(),
             left: None,
         })
     }

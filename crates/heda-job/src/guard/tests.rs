@@ -271,10 +271,10 @@ fn a_limit_that_is_lowered_holds_for_the_next_answer() {
     books.limit_private(Cost::from_parts(10));
     guard.reserve(JOB, plan(9)).unwrap();
     answer(&guard, JOB, gradient(0, 4)).unwrap();
-    books.limit_private(Cost::from_parts(8));
+    books.limit_private(Cost::from_parts(7));
     let refused = answer(&guard, JOB, gradient(1, 4));
     assert!(matches!(refused, Err(Refusal::PrivacyExhausted { .. })));
     assert_eq!(guard.charged(JOB).unwrap().job.parts(), 4);
-    books.limit_private(Cost::from_parts(9));
+    books.limit_private(Cost::from_parts(8));
     answer(&guard, JOB, gradient(1, 4)).unwrap();
 }

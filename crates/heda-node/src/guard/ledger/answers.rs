@@ -12,7 +12,8 @@ use super::{
     Change, CountLimits, JobKey, Ledger, LedgerError, PrivateCap, disclosed, holds, private,
 };
 use crate::guard::ledger::Disclosure;
-use heda_job::guard::{AgreedPlan, MOST_TRIES, Step};
+use heda_dp::gdp::Cost;
+use heda_job::guard::{AgreedPlan, JobState, PaidByJob, Step};
 use rusqlite::{Connection, OptionalExtension, params};
 
 /// An answer that is about to leave, and what it must keep to.
@@ -43,28 +44,29 @@ impl Ledger {
         data_set: &str,
         answer: &AnswerRecord<'_>,
     ) -> Result<u64, LedgerError> {
-        if answer.step.cost().is_some() {
-            self.free_lapsed()?;
-        }
+        let private = answer.step.cost().is_some();
         let recorded = self.change(|change| {
+            let lapsed = match private {
+                true => holds::drop_lapsed(change)?,
+                false => Vec::new(),
+            };
             let in_job = self.count_in_job(change, job, answer)?;
-            number(change, job, answer.step)?;
+            let (paid, more) = take(change, job, answer)?;
             if let Some(disclosure) = answer.disclosure {
                 disclosed::disclose(change, job, data_set, disclosure)?;
             }
             let (what, per_day) = (answer.what, answer.limits.per_day);
             self.count_in_day(change, what, job, data_set, per_day)?;
-            if answer.step.cost().is_some() {
+            if private {
                 let cap = answer.cap.ok_or(LedgerError::NoPrivateBudget)?;
-                let no_plan = || LedgerError::BeyondPlan(job.id.clone());
-                let plan = answer.plan.ok_or_else(no_plan)?;
-                private::pay(change, job, data_set, answer.step, (plan, &cap))?;
+                private::pay(change, job, data_set, (paid, more), &cap)?;
             }
-            Ok((in_job, change.now))
+            Ok((in_job, lapsed, change.now))
         });
-        let (in_job, now) = recorded?;
+        let (in_job, lapsed, now) = recorded?;
+        self.let_others_pass(lapsed);
         self.reserved.used(job, now);
-        if answer.step.cost().is_some() {
+        if private {
             let waiting = &self.reserved.waiting;
             waiting.used(Resource::Account, data_set, job.peer);
         }
@@ -102,18 +104,14 @@ impl Ledger {
     /// recorded.
     pub fn try_answer(&self, job: &JobKey) -> Result<(), LedgerError> {
         self.change(|change| {
-            let tries: Option<u32> = change
-                .query_row(
-                    "UPDATE jobs SET tries = tries + 1 WHERE peer = ?1 AND id = ?2 RETURNING tries",
-                    params![job.peer.to_string(), job.id],
-                    |row| row.get(0),
-                )
-                .optional()?;
-            match tries {
-                None => Err(LedgerError::NotOpen(job.id.clone())),
-                Some(tries) if tries > MOST_TRIES => Err(LedgerError::Tries(job.id.clone())),
-                Some(_) => Ok(()),
-            }
+            let mut state = state(change, job)?;
+            let begun = state.begin();
+            begun.map_err(|denied| LedgerError::denied(denied, job))?;
+            change.execute(
+                "UPDATE jobs SET tries = ?3 WHERE peer = ?1 AND id = ?2",
+                params![job.peer.to_string(), job.id, state.tries],
+            )?;
+            Ok(())
         })
     }
 
@@ -147,33 +145,45 @@ pub(super) fn next_step(connection: &Connection, job: &JobKey) -> Result<u32, Le
     Ok(next.optional()?.unwrap_or(0))
 }
 
-/// Takes the number of an answer, if it has one: what is below the next one was given before. In the
-/// same session the one after it is begun, so it has been tried once.
-fn number(change: &Change<'_>, job: &JobKey, step: &Step) -> Result<(), LedgerError> {
-    let state: String = change.query_row(
-        "SELECT state FROM jobs WHERE peer = ?1 AND id = ?2",
+/// What the ledger knows of a job's answers.
+pub(super) fn state(connection: &Connection, job: &JobKey) -> Result<JobState, LedgerError> {
+    let found = connection.query_row(
+        "SELECT state, next_step, tries FROM jobs WHERE peer = ?1 AND id = ?2",
         params![job.peer.to_string(), job.id],
-        |row| row.get(0),
-    )?;
-    if state == "failed" {
-        return Err(LedgerError::Cheated(job.id.clone()));
-    }
-    let Some(number) = step.number() else {
-        return Ok(());
-    };
-    let next = next_step(change, job)?;
-    if number < next {
-        let job = job.id.clone();
-        return Err(LedgerError::Answered { job, number, next });
-    }
-    let after = u64::from(number).saturating_add(1);
-    change.execute(
-        "UPDATE jobs SET next_step = ?3, tries = 1 WHERE peer = ?1 AND id = ?2",
-        params![job.peer.to_string(), job.id, after],
-    )?;
-    change.note(&Entry::Answered {
-        job: job.id.clone(),
-        number,
-        advance: after - u64::from(next),
+        |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)),
+    );
+    let not_open = || LedgerError::NotOpen(job.id.clone());
+    let (state, next_step, tries) = found.optional()?.ok_or_else(not_open)?;
+    Ok(JobState {
+        agreed: holds::planned(connection, job)?,
+        paid: private::paid_by(connection, job)?,
+        next_step,
+        tries,
+        cheated: state == "failed",
     })
+}
+
+/// Takes the number of an answer, if it has one, and says what the job has paid with it and how much more that
+/// is than before. In the same session the next number is begun, so it has been tried once.
+fn take(
+    change: &Change<'_>,
+    job: &JobKey,
+    answer: &AnswerRecord<'_>,
+) -> Result<(PaidByJob, Cost), LedgerError> {
+    let mut state = state(change, job)?;
+    let before = state.next_step;
+    let more = state.answer(answer.step, answer.plan);
+    let more = more.map_err(|denied| LedgerError::denied(denied, job))?;
+    if let Some(number) = answer.step.number() {
+        change.execute(
+            "UPDATE jobs SET next_step = ?3, tries = 1 WHERE peer = ?1 AND id = ?2",
+            params![job.peer.to_string(), job.id, state.next_step],
+        )?;
+        change.note(&Entry::Answered {
+            job: job.id.clone(),
+            number,
+            advance: u64::from(state.next_step - before),
+        })?;
+    }
+    Ok((state.paid, more))
 }

@@ -1,12 +1,13 @@
 //! What goes wrong with a ledger: refusals by budget and limits, and failures of the store.
 
+use super::JobKey;
 use super::chain::Counted;
 use super::private::Whose;
 use crate::guard::policy::provider_set::CIRCLES_MOST;
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Delta;
-use heda_job::guard::MOST_TRIES;
+use heda_job::guard::{Denied, MOST_TRIES};
 use rusqlite::ErrorCode;
 use std::path::PathBuf;
 
@@ -301,6 +302,18 @@ impl From<rusqlite::Error> for LedgerError {
 }
 
 impl LedgerError {
+    /// What every guard refuses, about this job.
+    pub(super) fn denied(denied: Denied, job: &JobKey) -> Self {
+        let job = job.id.clone();
+        match denied {
+            Denied::Answered { number, next } => Self::Answered { job, number, next },
+            Denied::Tries => Self::Tries(job),
+            Denied::Cheated => Self::Cheated(job),
+            Denied::OtherAgreement => Self::OtherAgreement(job),
+            Denied::BeyondPlan => Self::BeyondPlan(job),
+        }
+    }
+
     /// Whether the same may be possible soon, because jobs that run have set aside what there is.
     pub fn is_for_now(&self) -> bool {
         matches!(

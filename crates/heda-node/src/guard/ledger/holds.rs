@@ -8,8 +8,8 @@
 //! an operator can release it. Who let it lapse or paid nothing lets others pass before it sets aside
 //! again ([`super::waiting`]). What was paid is never given back.
 //!
-//! The plan itself is fixed with the first answer: [`super::private::pay`] lets a job pay no more than that,
-//! and under no other plan.
+//! The plan itself is fixed with the first answer: [`JobState::answer`] lets a job pay no more than that, and
+//! under no other plan.
 
 use super::chain::Entry;
 use super::waiting::Resource;
@@ -17,7 +17,7 @@ use super::{Change, JobKey, Ledger, LedgerError, PrivateCap, answers, latest, pr
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::system::clock::Timestamp;
 use heda_dp::gdp::Cost;
-use heda_job::guard::AgreedPlan;
+use heda_job::guard::{AgreedPlan, JobState};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
@@ -67,9 +67,7 @@ impl Ledger {
         cap: &PrivateCap,
     ) -> Result<(), LedgerError> {
         self.change(|change| {
-            agree(change, job, plan)?;
-            let paid = private::paid_by(change, job)?.charged();
-            let need = plan.cost.minus(paid).unwrap_or_default();
+            let need = agree(change, job, plan)?.unpaid();
             private::fits(change, job, data_set, need, cap)?;
             change.execute(
                 "INSERT INTO holds VALUES (?1, ?2, ?3, ?4, ?5)
@@ -125,11 +123,16 @@ impl Ledger {
         if !any {
             return Ok(());
         }
-        for (peer, data_set) in self.change(drop_lapsed)? {
+        self.let_others_pass(self.change(drop_lapsed)?);
+        Ok(())
+    }
+
+    /// Who let lapse what was set aside lets others pass before it sets aside again.
+    pub(super) fn let_others_pass(&self, lapsed: Vec<(PeerFingerprint, String)>) {
+        for (peer, data_set) in lapsed {
             let waiting = &self.reserved.waiting;
             waiting.unused(Resource::Account, &data_set, peer);
         }
-        Ok(())
     }
 
     /// Frees what jobs of this name have set aside, because the operator wishes it; how many.
@@ -147,13 +150,10 @@ pub(super) fn agree(
     change: &Change<'_>,
     job: &JobKey,
     plan: AgreedPlan,
-) -> Result<(), LedgerError> {
-    if answers::next_step(change, job)? > 0 {
-        return match planned(change, job)? == Some(plan) {
-            true => Ok(()),
-            false => Err(LedgerError::OtherAgreement(job.id.clone())),
-        };
-    }
+) -> Result<JobState, LedgerError> {
+    let mut state = answers::state(change, job)?;
+    let agreed = state.agree(plan);
+    agreed.map_err(|denied| LedgerError::denied(denied, job))?;
     change.execute(
         "UPDATE jobs SET planned = ?3, persons = ?4 WHERE peer = ?1 AND id = ?2",
         params![
@@ -163,7 +163,7 @@ pub(super) fn agree(
             plan.persons
         ],
     )?;
-    Ok(())
+    Ok(state)
 }
 
 /// The plan of a private job; nothing before its providers agreed.
@@ -236,8 +236,10 @@ pub(super) fn draw(change: &Change<'_>, job: &JobKey, paid: Cost) -> Result<(), 
     Ok(())
 }
 
-/// Whose it was, and of which data set.
-fn drop_lapsed(change: &Change<'_>) -> Result<Vec<(PeerFingerprint, String)>, LedgerError> {
+/// Frees what nobody has used for an hour; whose it was, and of which data set.
+pub(super) fn drop_lapsed(
+    change: &Change<'_>,
+) -> Result<Vec<(PeerFingerprint, String)>, LedgerError> {
     let mut query =
         change.prepare("DELETE FROM holds WHERE used + ?1 < ?2 RETURNING peer, data_set")?;
     let rows = query.query_map(params![LAPSE_SECONDS, change.now.0], |row| {

@@ -14,7 +14,7 @@ use super::{Change, HoldReport, JobKey, Ledger, LedgerError, LedgerReader, holds
 use heda_dp::compose::Composition;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::{Cost, Delta};
-use heda_job::guard::{AgreedPlan, PaidByJob, Step};
+use heda_job::guard::{NoRoom, PaidByJob, PrivateAccount};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
 
@@ -180,29 +180,18 @@ impl LedgerReader {
     }
 }
 
-/// Pays for an answer, as a part of a change. The answer must be one of the plan that the job's providers agreed on
-/// last; the job may not come to cost more than that, and
-/// what it pays more must fit under both caps beside what other jobs have set aside; otherwise nothing is written
-/// and nothing may leave.
+/// Pays for an answer, as a part of a change. What the job costs more with it must fit under both caps beside
+/// what other jobs have set aside; otherwise nothing is written and nothing may leave.
 pub(super) fn pay(
     change: &Change<'_>,
     job: &JobKey,
     data_set: &str,
-    step: &Step,
-    (plan, cap): (AgreedPlan, &PrivateCap),
+    (paid, more): (PaidByJob, Cost),
+    cap: &PrivateCap,
 ) -> Result<(), LedgerError> {
-    if holds::planned(change, job)? != Some(plan) {
-        return Err(LedgerError::OtherAgreement(job.id.clone()));
-    }
-    let before = paid_by(change, job)?;
-    let after = before.with(step);
-    if after.charged() > plan.cost {
-        return Err(LedgerError::BeyondPlan(job.id.clone()));
-    }
-    let more = after.charged().minus(before.charged()).unwrap_or_default();
     fits(change, job, data_set, more, cap)?;
     holds::draw(change, job, more)?;
-    write(change, job, data_set, after, more)
+    write(change, job, data_set, paid, more)
 }
 
 pub(super) fn paid_by(connection: &Connection, job: &JobKey) -> Result<PaidByJob, LedgerError> {
@@ -262,28 +251,28 @@ pub(super) fn fits(
     let peer = job.peer.to_string();
     for (whose, most, total) in accounts {
         let of_user = whose == Whose::User;
-        let before = spent(connection, data_set, of_user.then_some(&peer[..]))?;
         let own = Some((&peer[..], &job.id[..]));
-        let others = holds::of(connection, data_set, of_user.then_some(&peer[..]), own)?;
-        let after = before.plus(more);
+        let account = PrivateAccount {
+            most,
+            spent: spent(connection, data_set, of_user.then_some(&peer[..]))?,
+            held: holds::of(connection, data_set, of_user.then_some(&peer[..]), own)?,
+        };
         let delta = cap.delta;
-        if after > most {
-            return Err(LedgerError::PrivateExhausted {
+        account.check(more).map_err(|refused| match refused {
+            NoRoom::Spent => LedgerError::PrivateExhausted {
                 whose,
-                spent: in_words(before, delta),
-                after: in_words(after, delta),
+                spent: in_words(account.spent, delta),
+                after: in_words(account.spent.plus(more), delta),
                 total,
                 delta,
-            });
-        }
-        if after.plus(others) > most {
-            return Err(LedgerError::PrivateHeld {
+            },
+            NoRoom::Held => LedgerError::PrivateHeld {
                 whose,
-                held: in_words(before.plus(others), delta),
+                held: in_words(account.spent.plus(account.held), delta),
                 total,
                 delta,
-            });
-        }
+            },
+        })?;
     }
     Ok(())
 }

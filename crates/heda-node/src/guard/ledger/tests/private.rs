@@ -2,6 +2,7 @@
 
 mod reports;
 mod set_aside;
+mod transactions;
 
 use super::*;
 use crate::guard::ledger::{PrivateCap, Whose};
