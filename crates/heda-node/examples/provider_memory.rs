@@ -18,7 +18,7 @@ use common::{User, identity, pinned, wire_limits};
 use heda_blocks::channel::Channel;
 use heda_crypto::random::Randomness;
 use heda_job::description::{RawJob, Training};
-use heda_job::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer};
+use heda_job::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer, Progress};
 use heda_job::local::fresh_job_id;
 use heda_job::proposal::Privacy;
 use heda_learn::optimise::Settings;
@@ -128,8 +128,10 @@ struct Watch {
 }
 
 impl Observer for Watch {
-    fn iteration(&mut self, _: u32, _: u32, _: Option<f64>) {
-        self.most = self.most.max(mebibytes(self.daemon, "VmRSS:"));
+    fn progress(&mut self, progress: Progress) {
+        if matches!(progress, Progress::Iteration { .. }) {
+            self.most = self.most.max(mebibytes(self.daemon, "VmRSS:"));
+        }
     }
 
     fn checkpoint(&mut self, _: &Checkpoint) -> Result<bool, NotKept> {
@@ -162,7 +164,9 @@ fn measure(rows: usize, columns: usize, private: bool) {
     let (own, provider) = (identity("user"), identity(NAME));
     std::fs::write(folder.path().join("rows.csv"), csv(rows, columns)).unwrap();
     std::fs::write(folder.path().join("schema.toml"), schema(columns).to_toml()).unwrap();
-    provider.store(NAME, &folder.path().join("identity")).unwrap();
+    provider
+        .store(NAME, &folder.path().join("identity"))
+        .unwrap();
     std::fs::create_dir(folder.path().join("store")).unwrap();
     let (mut child, address) = start(&config(folder.path(), &own));
     let before = mebibytes(child.id(), "VmRSS:");

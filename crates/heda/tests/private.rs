@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
 
 use heda::summary::ClassResult;
-use heda::{Bundle, Coding, Dataset, Job, Schema, Simulation, TableReader, Trained};
+use heda::{
+    Bundle, Coding, DataUser, Dataset, Job, Provider, Schema, Simulation, TableReader, Trained,
+};
 use heda_dp::gdp::Delta;
 use heda_job::proposal::Privacy;
+use heda_learn::model::Unit;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -81,4 +84,64 @@ fn several_classes_share_one_promise() {
     let (much, little) = (private("20"), private("0.05"));
     assert!(much > exact - 0.05, "{much} for {exact}");
     assert!(little < much, "{little} for {much}");
+}
+
+/// A private job of two providers about so many rows, or persons.
+fn promised(schema: &Arc<Schema>, epsilon: &str, rows: u64) -> Job {
+    let promise = Privacy::new(epsilon.parse().unwrap(), Delta::default_for(rows), rows);
+    let job = Job::builder("shared", Arc::clone(schema)).private(promise.suited(schema));
+    job.build().unwrap()
+}
+
+/// In one process as at a daemon: what one job has cost is missing for the next.
+#[test]
+fn a_private_budget_holds_for_all_private_jobs_of_a_provider() {
+    let schema = Arc::new(Bundle::Bcwd.schema(Coding::Natural));
+    let (data, _) = Bundle::Bcwd.table(Coding::Natural).unwrap();
+    let rows = 560;
+    let provider = |which: usize| {
+        let own: Vec<usize> = (which..data.rows()).step_by(2).collect();
+        let provider = Provider::from_rows(format!("{which}"), &schema, data.select_rows(&own));
+        provider.with_private_budget("1".parse().unwrap(), Delta::default_for(rows))
+    };
+    let providers = [provider(0), provider(1)];
+    let train = |epsilon: &str, seed: u64| {
+        let job = promised(&schema, epsilon, rows);
+        DataUser::danger_seeded(seed).train(&job, &providers, &mut heda::quiet)
+    };
+    train("0.8", 1).unwrap();
+    let refused = train("0.8", 2).unwrap_err().to_string();
+    assert!(
+        refused.contains("privacy budget of these rows"),
+        "{refused}"
+    );
+    let rest = train("0.3", 3).unwrap();
+    let told = rest.summary.privacy.unwrap();
+    assert!(told.charged <= Some(0.3), "{:?}", told.charged);
+    assert!(train("0.6", 4).is_err(), "both are spent");
+}
+
+#[test]
+fn persons_of_a_file_are_protected_in_one_process_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "format = 1\nname = \"w\"\nignore = [\"who\"]\n[label]\ncolumn = \"ill\"\n\
+                classes = [\"no\", \"yes\"]\npositive = \"yes\"\n[[column]]\nname = \"age\"\n\
+                kind = \"numeric\"\nbounds = [0, 120]\ntypical = { mean = 60, deviation = 20 }\n";
+    let schema = Arc::new(Schema::parse(text, "w.toml").unwrap());
+    let provider = |which: usize| {
+        let mut rows = String::from("who,age,ill\n");
+        for row in 0..300 {
+            let age = 30 + (row * 7 + which) % 60;
+            let ill = if age > 60 { "yes" } else { "no" };
+            rows.push_str(&format!("P{},{age},{ill}\n", row / 3));
+        }
+        let path = folder.path().join(format!("{which}.csv"));
+        std::fs::write(&path, rows).unwrap();
+        Provider::from_file_of_persons(format!("{which}"), &schema, &path, "who")
+    };
+    let providers = [0, 1].map(|which| provider(which).unwrap().0);
+    let job = promised(&schema, "5", 160);
+    let trained = DataUser::danger_seeded(1).train(&job, &providers, &mut heda::quiet);
+    let told = trained.unwrap().summary.privacy.unwrap();
+    assert_eq!(told.unit, Unit::Person);
 }

@@ -19,6 +19,7 @@ use crate::error::{Error, ErrorKind};
 use heda_crypto::random::{NoRandomness, Randomness};
 use heda_dp::account::Accountant;
 use heda_dp::epsilon::Epsilon;
+use heda_dp::gdp::{Cost, Delta};
 use heda_job::RowSeed;
 use heda_job::guard::{LocalGuard, MemoryLedger};
 use heda_job::local::LocalProvider;
@@ -51,6 +52,9 @@ pub struct Provider {
     data: Arc<Dataset>,
     schema: Arc<Schema>,
     books: MemoryLedger,
+    published: Option<Epsilon>,
+    private: Option<Cost>,
+    persons: Option<Arc<[u32]>>,
     public_data: bool,
 }
 
@@ -69,6 +73,25 @@ impl Provider {
         Ok((Self::from_rows(name, schema, data), report))
     }
 
+    /// The same where private jobs protect persons and not rows: the column `person` says whose row each one is.
+    ///
+    /// # Errors
+    /// If the file does not fit the schema, or does not name a person in every row.
+    pub fn from_file_of_persons(
+        name: impl Into<String>,
+        schema: &Arc<Schema>,
+        path: &Path,
+        person: &str,
+    ) -> Result<(Self, ReadReport), Error> {
+        let read = TableReader::new(schema).read_persons(path, person);
+        let (data, persons, report) = read.map_err(Error::input)?;
+        let provider = Self {
+            persons: Some(persons.into()),
+            ..Self::from_rows(name, schema, data)
+        };
+        Ok((provider, report))
+    }
+
     /// A provider with these rows, which the schema has encoded.
     pub fn from_rows(name: impl Into<String>, schema: &Arc<Schema>, data: Dataset) -> Self {
         Self {
@@ -76,14 +99,35 @@ impl Provider {
             data: Arc::new(data),
             schema: Arc::clone(schema),
             books: MemoryLedger::default(),
+            published: None,
+            private: None,
+            persons: None,
             public_data: false,
         }
     }
 
     /// The same with so much ε, in sum over all jobs, that columns may be published with. Without
     /// a budget nothing is published.
-    pub fn with_budget(mut self, limit: Epsilon) -> Self {
-        self.books = Accountant::new(limit).into();
+    pub fn with_budget(self, limit: Epsilon) -> Self {
+        let private = self.private;
+        self.with_fresh_ledger(Some(limit), private)
+    }
+
+    /// The same with a budget of private jobs: all of them together are (ε, δ)-differentially private for
+    /// each row, or person. Jobs that run set aside what they cost. Without it each job has its own promise.
+    pub fn with_private_budget(self, epsilon: Epsilon, delta: Delta) -> Self {
+        let (published, private) = (self.published, Cost::for_guarantee(epsilon, delta));
+        self.with_fresh_ledger(published, Some(private))
+    }
+
+    /// The same with these limits, of which nothing is spent.
+    fn with_fresh_ledger(mut self, published: Option<Epsilon>, private: Option<Cost>) -> Self {
+        let accountant = published.map(Accountant::new);
+        self.books = accountant.map_or_else(MemoryLedger::default, MemoryLedger::from);
+        if let Some(limit) = private {
+            self.books.limit_private(limit);
+        }
+        (self.published, self.private) = (published, private);
         self
     }
 
@@ -126,7 +170,10 @@ impl Provider {
     pub(crate) fn for_job(&self, randomness: &Randomness) -> Result<LocalProvider, NoRandomness> {
         let row_seed = RowSeed::fresh(&randomness.party(&self.name))?;
         let (data, schema) = (Arc::clone(&self.data), Arc::clone(&self.schema));
-        let guard = LocalGuard::new(data, schema, row_seed, self.books.clone());
+        let mut guard = LocalGuard::new(data, schema, row_seed, self.books.clone());
+        if let Some(persons) = &self.persons {
+            guard = guard.of_persons(Arc::clone(persons));
+        }
         Ok(LocalProvider {
             name: self.name.clone(),
             guard: Box::new(match self.public_data {
