@@ -149,7 +149,7 @@ fn a_folder_has_one_user_and_a_result_that_could_not_be_written_is_kept() {
     let second = second.unwrap();
     assert_eq!(second.status.code(), Some(2), "{}", words(&second));
     assert!(
-        words(&second).contains("another `heda train`"),
+        words(&second).contains("another job is under way"),
         "{}",
         words(&second)
     );
