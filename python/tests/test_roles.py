@@ -155,7 +155,10 @@ def test_providers_alone_are_enough(tmp_path: Path) -> None:
     assert estimator.report_.accuracy is not None
     assert estimator.report_.summary["held_out"] == 80
     assert estimator.report_.summary["providers"] == 2
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["model.json", "report.html"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "model.json",
+        "report.html",
+    ]
     with pytest.raises(heda.InputError, match="rows="):
         heda.LogisticRegression(privacy=heda.Privacy(1)).fit(providers, out=tmp_path / "no")
     with pytest.raises(heda.InputError, match="at least one"):

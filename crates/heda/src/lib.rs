@@ -70,6 +70,7 @@ mod job_file;
 pub mod knowledge;
 pub mod layout;
 pub mod local_job;
+pub mod measure;
 pub mod model;
 mod phases;
 pub mod provider;

@@ -1,17 +1,13 @@
 //! `heda bench`: how fast this machine does what jobs are made of.
 //!
-//! Each section is a file under `bench/` with a `measure` function and a way to print itself.
+//! What is measured, and how it is printed, has the library.
 
-mod engines;
-mod noise;
 #[cfg(feature = "paper")]
 mod paillier;
-mod timing;
-mod transfer;
 
 use crate::output;
 use clap::{Args, ValueEnum};
-use heda::Error;
+use heda::{Error, measure};
 use serde::Serialize;
 
 /// Measure cryptography and engines on this machine
@@ -43,14 +39,14 @@ struct BenchReport {
     version: &'static str,
     cores: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    oblivious_transfer: Option<transfer::TransferSection>,
+    oblivious_transfer: Option<measure::TransferSection>,
     #[cfg(feature = "paper")]
     #[serde(skip_serializing_if = "Option::is_none")]
     paillier: Option<Vec<paillier::PaillierSection>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    engines: Option<engines::EngineSection>,
+    engines: Option<measure::EngineSection>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    noise: Option<noise::NoiseSection>,
+    noise: Option<measure::NoiseSection>,
 }
 
 /// Runs the command.
@@ -59,11 +55,11 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Error> {
     let report = BenchReport {
         version: env!("CARGO_PKG_VERSION"),
         cores: rayon::current_num_threads(),
-        oblivious_transfer: when(wanted(Measured::Transfer), transfer::measure)?,
+        oblivious_transfer: when(wanted(Measured::Transfer), measure::transfer)?,
         #[cfg(feature = "paper")]
         paillier: when(wanted(Measured::Paillier), paillier::measure)?,
-        engines: when(wanted(Measured::Engines), engines::measure)?,
-        noise: when(wanted(Measured::Noise), noise::measure)?,
+        engines: when(wanted(Measured::Engines), measure::engines)?,
+        noise: when(wanted(Measured::Noise), measure::noise)?,
     };
     match arguments.json {
         true => output::print_json(&report),

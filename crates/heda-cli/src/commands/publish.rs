@@ -3,13 +3,10 @@
 use crate::output;
 use clap::{Args, ValueEnum};
 use heda::Error;
+use heda::data::CsvFormat;
 use heda::files::write_whole;
-use heda::publishing::{PublishRequest, PublishedColumns, preview, publish};
-use heda_dp::account::Mechanism;
-use heda_dp::epsilon::Epsilon;
-use heda_learn::data::Dataset;
-use heda_learn::schema::Schema;
-use heda_learn::table::TableReader;
+use heda::publishing::{Mechanism, PublishRequest, PublishedColumns, preview, publish};
+use heda::{Dataset, Epsilon, Schema, data, schema};
 use std::path::PathBuf;
 
 /// Publish columns under differential privacy, or show what that would give away and buy
@@ -100,9 +97,8 @@ pub(crate) fn run(arguments: &PublishArguments) -> Result<(), Error> {
 }
 
 fn read(arguments: &PublishArguments) -> Result<(Schema, Dataset), Error> {
-    let schema = Schema::read(&arguments.schema).map_err(Error::input)?;
-    let read = TableReader::new(&schema).read_file(&arguments.data);
-    let (data, report) = read.map_err(Error::input)?;
+    let (_, schema) = schema::read(&arguments.schema)?;
+    let (data, report) = data::read(&arguments.data, &schema, CsvFormat::default())?;
     output::warn(report.warnings());
     Ok((schema, data))
 }

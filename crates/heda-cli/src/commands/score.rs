@@ -5,11 +5,7 @@ use crate::output::{note, print_json, print_text};
 use clap::Args;
 use heda::Error;
 use heda::forecast::ScoreReport;
-use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::data::Dataset;
-use heda_learn::schema::Schema;
-use heda_learn::score::ScoringMethod;
-use heda_learn::table::{ReadReport, TableReader};
+use heda::{Bundle, Coding, Dataset, ReadReport, Score, data, schema};
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -39,7 +35,7 @@ pub(crate) struct ScoreArguments {
     coding: Coding,
     /// How features are ranked: kw, chi2, pearson, spearman, forest or mrmr
     #[arg(long, value_name = "METHOD", default_value = "kw")]
-    method: ScoringMethod,
+    method: Score,
     /// Seed of the random forest
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     seed: u64,
@@ -61,8 +57,8 @@ const BAR: usize = 24;
 pub(crate) fn run(arguments: &ScoreArguments) -> Result<(), Error> {
     if let (true, Some(path)) = (arguments.infer_schema, &arguments.data) {
         let format = arguments.csv.format();
-        let proposal = heda_learn::infer::propose(path, arguments.label.as_deref(), format);
-        return print_text(proposal.map_err(Error::input)?.text.trim_end());
+        let proposal = schema::propose(path, arguments.label.as_deref(), format)?;
+        return print_text(proposal.text.trim_end());
     }
     let (name, data, report) = read(arguments)?;
     for warning in report.warnings() {
@@ -80,18 +76,16 @@ fn read(arguments: &ScoreArguments) -> Result<(String, Dataset, ReadReport), Err
         let (data, report) = bundle.table(arguments.coding).map_err(Error::input)?;
         return Ok((bundle.name().into(), data, report));
     }
-    let (Some(data), Some(schema)) = (&arguments.data, &arguments.schema) else {
+    let (Some(path), Some(schema)) = (&arguments.data, &arguments.schema) else {
         let remedy = "a table needs --schema; --infer-schema proposes one";
         return Err(Error::input(remedy));
     };
-    let schema = Schema::read(schema).map_err(Error::input)?;
-    let reader = TableReader::new(&schema).with_format(arguments.csv.format());
-    let table = reader.read_file(data);
-    let (data, report) = table.map_err(Error::input)?;
+    let (_, schema) = schema::read(schema)?;
+    let (data, report) = data::read(path, &schema, arguments.csv.format())?;
     Ok((schema.name().into(), data, report))
 }
 
-fn text(report: &ScoreReport, method: ScoringMethod) -> String {
+fn text(report: &ScoreReport, method: Score) -> String {
     let longest = report.features.iter().map(|f| f.name.chars().count()).max();
     let width = longest.unwrap_or(0).max("feature".len());
     let best = report.features.first().map_or(0.0, |f| f.score);

@@ -1,7 +1,7 @@
 //! Paillier at the key lengths that jobs use, beside the plain ways of doing the same.
 
-use super::timing::milliseconds;
 use heda::Error;
+use heda::measure::milliseconds;
 use heda_crypto::random::Randomness;
 use heda_paper::integer::{Integer, Natural};
 use heda_paper::paillier::{Ciphertext, KeySize, Plaintext, PrivateKey};

@@ -7,7 +7,7 @@ const BUDGET: Duration = Duration::from_millis(400);
 
 /// Milliseconds of one call: the fastest of as many as fit a fraction of a second, at least three,
 /// because what slows a call down is always something else on the machine.
-pub(super) fn milliseconds(mut call: impl FnMut()) -> f64 {
+pub fn milliseconds(mut call: impl FnMut()) -> f64 {
     let start = Instant::now();
     let mut fastest = Duration::MAX;
     let mut calls = 0;

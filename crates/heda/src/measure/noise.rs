@@ -1,10 +1,10 @@
 //! What the promise of a private job costs in time and bytes: whole jobs on random rows with noise, and
 //! with the same gradients at the same resolution without it, in turn.
 
-use heda::Error;
-use heda::Share;
-use heda::forecast::cost::{Shape, Took, measuring, run_whole};
-use heda::{Job, JobBuilder};
+use crate::Share;
+use crate::error::Error;
+use crate::forecast::cost::{Shape, Took, measuring, run_whole};
+use crate::{Job, JobBuilder};
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_job::description::Ranking;
@@ -23,7 +23,7 @@ const PAIRS: [usize; 2] = [101, 25];
 const MANY_ROWS: usize = 10_000;
 
 /// Jobs like those on one data set.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct NoiseLine {
     dataset: &'static str,
     columns: usize,
@@ -39,13 +39,16 @@ struct NoiseLine {
 }
 
 /// All data sets.
-#[derive(Serialize)]
-pub(super) struct NoiseSection {
+#[derive(Debug, Serialize)]
+pub struct NoiseSection {
     lines: Vec<NoiseLine>,
 }
 
 /// Measures both kinds of jobs.
-pub(super) fn measure() -> Result<NoiseSection, Error> {
+///
+/// # Errors
+/// If something cannot be run, which is a defect.
+pub fn measure() -> Result<NoiseSection, Error> {
     let measured = [
         (Bundle::Bcwd, Coding::Natural, 699),
         (Bundle::Adult, Coding::Paper, 32_561),

@@ -1,11 +1,11 @@
 //! Whole gradients of the engines, all parties on this machine, on random rows; and where engine
 //! `resident` spends its time.
 
-use heda::Error;
-use heda::Job;
-use heda::Share;
-use heda::forecast::cost::{Shape, measure as measure_job, measuring};
-use heda::local_job::{LocalJob, Rest};
+use crate::Job;
+use crate::Share;
+use crate::error::Error;
+use crate::forecast::cost::{Shape, measure as measure_job, measuring};
+use crate::local_job::{LocalJob, Rest};
 use heda_crypto::random::Randomness;
 use heda_dp::epsilon::Epsilon;
 use heda_job::description::Ranking;
@@ -40,7 +40,7 @@ struct Setting {
 
 /// One engine on rows of one shape.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct EngineLine {
+struct EngineLine {
     engine: Engine,
     /// Cut as jobs with noise are.
     as_private: bool,
@@ -54,7 +54,7 @@ pub(super) struct EngineLine {
 }
 
 /// The steps of one gradient.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct EngineSteps {
     code_bits: u32,
     columns: usize,
@@ -63,7 +63,7 @@ struct EngineSteps {
 }
 
 /// A whole job of engine `resident` on a bundled data set, all columns encrypted.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct Whole {
     dataset: &'static str,
     columns: usize,
@@ -79,8 +79,8 @@ struct Whole {
 }
 
 /// Both engines.
-#[derive(Serialize)]
-pub(super) struct EngineSection {
+#[derive(Debug, Serialize)]
+pub struct EngineSection {
     lines: Vec<EngineLine>,
     steps: Vec<EngineSteps>,
     jobs: Vec<Whole>,
@@ -92,7 +92,10 @@ fn one_bit() -> Result<Resolution, Error> {
 }
 
 /// Measures the engines.
-pub(super) fn measure() -> Result<EngineSection, Error> {
+///
+/// # Errors
+/// If something cannot be run, which is a defect.
+pub fn measure() -> Result<EngineSection, Error> {
     let one_bit = one_bit()?;
     let mut lines = Vec::new();
     for (bundle, coding, rows) in [
@@ -157,7 +160,7 @@ fn whole(bundle: Bundle, coding: Coding, private: Option<Epsilon>) -> Result<Who
         balanced: false,
         randomness: Randomness::from_os(),
     };
-    let done = job.run(&mut heda::quiet)?.summary;
+    let done = job.run(&mut crate::watch::quiet)?.summary;
     let features = bundle.schema(coding).features();
     Ok(Whole {
         dataset: bundle.name(),

@@ -1,7 +1,7 @@
 //! Oblivious transfer on one core, both parties together, through messages in memory.
 
 use super::timing::milliseconds;
-use heda::Error;
+use crate::error::Error;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{Chooser, ChooserSetup, FieldBits, Sender, SenderSetup, TransferError};
 use rayon::ThreadPoolBuilder;
@@ -14,8 +14,8 @@ const INDICES: usize = 1 << 16;
 const FIELD_BITS: u32 = 6;
 
 /// What both parties together do in a second on one core.
-#[derive(Serialize)]
-pub(super) struct TransferSection {
+#[derive(Debug, Serialize)]
+pub struct TransferSection {
     base_setup_ms: f64,
     one_of_two_per_second: f64,
     /// One of 64 entries of one bit.
@@ -27,7 +27,10 @@ fn bug(error: impl fmt::Display) -> Error {
 }
 
 /// Measures setup and both kinds of transfers.
-pub(super) fn measure() -> Result<TransferSection, Error> {
+///
+/// # Errors
+/// If something cannot be run, which is a defect.
+pub fn measure() -> Result<TransferSection, Error> {
     let one_core = ThreadPoolBuilder::new()
         .num_threads(1)
         .build()
