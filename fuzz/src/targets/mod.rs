@@ -113,7 +113,7 @@ targets! {
         "heda-learn Coding::from_str",
         "heda-learn TextEncoding::from_str",
         "heda-learn SeparatorMark::from_str",
-        "heda-learn Method::from_str",
+        "heda-learn ScoringMethod::from_str",
         "heda-job Name::from_str",
         "heda-job Engine::from_str",
     ];
@@ -145,7 +145,7 @@ targets! {
         "heda-learn raw::read",
     ];
     share => values::share, ["heda-job Share::from_str"];
-    job_chosen_to_user => job::chosen_user, ["heda-job DataUser::chosen_by"];
+    job_chosen_to_user => job::chosen_user, ["heda-job RankingUser::chosen_by"];
     job_paper_to_provider => job::paper_provider, ["heda-paper provider::read_paillier_key"];
     job_paper_to_user => job::paper_user, ["heda-paper Dictionary::decode"];
     job_resident_to_provider => job::resident_provider, [
