@@ -18,10 +18,6 @@ const NOT_FUZZED: &[(&str, &str)] = &[
         "reads 32 bytes by unhex and a key by ed25519-dalek",
     ),
     (
-        "heda-node ProviderSetup::limits",
-        "reads back what it has just written",
-    ),
-    (
         "heda JobFile::load",
         "reads by JobConfig::load and Schema::read",
     ),

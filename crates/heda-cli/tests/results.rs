@@ -6,7 +6,8 @@ mod lines;
 mod result;
 
 use lines::{confirm, done};
-use result::{checked, compare};
+use result::checked;
+use result::schemas::compare;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;

@@ -5,7 +5,7 @@ use clap::ValueEnum;
 use heda::Error;
 use heda::reference;
 
-/// Print every key of job, provider and schema files, or a JSON schema for editors
+/// Print every key of every file, or a JSON schema of one for editors
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   heda reference
@@ -21,25 +21,25 @@ enum File {
     Job,
     Provider,
     Schema,
+    Invitation,
+    Answer,
 }
 
 const BEGINNING: &str = "# Every key of every file
 
-Written by `heda reference`, from what the code reads; a test compares them. Files are TOML. A key that
-is not listed is refused, with the nearest one that is. `heda reference --json-schema job` (or `provider`,
-`schema`) prints a JSON schema for editors; [docs/schemas](schemas) has all three.
+`heda reference` writes this page from the fields that the program reads, and a test compares them. All
+files are TOML, and paths in a file are relative to it. The program refuses a key that is not listed and
+names the nearest one that is. `heda reference --json-schema job` (or `provider`, `schema`, `invitation`,
+`answer`) prints a JSON schema for editors; [docs/schemas](schemas) has all of them.
 ";
 
 pub(crate) fn run(arguments: &ReferenceArguments) -> Result<(), Error> {
+    // In the order of `File`.
+    let files = reference::files();
     if let Some(file) = arguments.json_schema {
-        let file = match file {
-            File::Job => reference::File::Job,
-            File::Provider => reference::File::Provider,
-            File::Schema => reference::File::Schema,
-        };
-        return output::print_json(&file.json_schema());
+        return output::print_json(&files[file as usize].json_schema());
     }
-    let parts = reference::File::ALL.into_iter().map(|file| file.markdown());
+    let parts = files.iter().map(|file| file.markdown());
     let parts: Vec<String> = std::iter::once(BEGINNING.to_owned()).chain(parts).collect();
     output::print_text(parts.join("\n").trim_end())
 }

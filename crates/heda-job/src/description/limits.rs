@@ -1,6 +1,7 @@
 //! Values of a job that have a bound of their own. Each bound is stated here once; files, options,
 //! builder, Python and wire read these types.
 
+use heda_learn::reference::{FileValue, Form};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -87,11 +88,20 @@ impl Serialize for Share {
     }
 }
 
+impl FileValue for Share {
+    fn form() -> Form {
+        Form::number(Self::NONE.get()..=Self::MOST.get())
+    }
+}
+
 /// What a party or a data set is called: something that fits into a log line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(String);
 
 impl Name {
+    /// Most characters.
+    const LONGEST: usize = 100;
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -106,14 +116,14 @@ impl fmt::Display for Name {
 
 /// A text that cannot name anything.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a name has 1 to 100 characters, none of them invisible")]
+#[error("a name has 1 to {most} characters, none of them invisible", most = Name::LONGEST)]
 pub struct NoName;
 
 impl FromStr for Name {
     type Err = NoName;
 
     fn from_str(text: &str) -> Result<Self, NoName> {
-        let fits = (1..=100).contains(&text.chars().count())
+        let fits = (1..=Self::LONGEST).contains(&text.chars().count())
             && text.trim() == text
             && !text.contains(char::is_control);
         fits.then(|| Self(text.to_owned())).ok_or(NoName)
@@ -124,6 +134,16 @@ impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
         text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl FileValue for Name {
+    fn form() -> Form {
+        let words = format!(
+            "a name in quotes, 1 to {} visible characters",
+            Self::LONGEST
+        );
+        Form::Text(words, None)
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) use traits::{
     ProviderEngine, ProviderRows, Terms, UserEngine, row_bits,
 };
 
+use heda_learn::reference::{FileValue, Form};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -109,6 +110,12 @@ impl std::str::FromStr for Engine {
             .ok_or_else(|| UnknownEngine {
                 word: word.chars().take(40).collect(),
             })
+    }
+}
+
+impl FileValue for Engine {
+    fn form() -> Form {
+        Form::OneOf(Self::ALL.map(|engine| engine.name().to_owned()).to_vec())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a training cannot begin or go on.
 
-use super::settings::MOST_ITERATIONS;
+use super::settings::Iterations;
 
 /// Why a training cannot begin or go on: its settings, its rows, an answer, or a stored state.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum TrainError {
     #[error("momentum {0}: choose a number from 0 to below 1")]
     Momentum(f64),
     /// A number of iterations that nobody trains.
-    #[error("{0} iterations: choose between 1 and {MOST_ITERATIONS}")]
+    #[error("{0} iterations: choose between 1 and {most}", most = Iterations::MOST)]
     Iterations(String),
     /// Penalties that are too few or too many, or not in order.
     #[error("a path has 2 to 16 penalties C, all above 0, from the smallest to the largest")]

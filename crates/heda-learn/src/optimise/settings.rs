@@ -9,8 +9,6 @@ use std::str::FromStr;
 pub(super) const MOST_MEMORY: usize = 100;
 /// Most batches in a pass.
 const MOST_BATCHES: usize = 1 << 16;
-/// Most gradients of one training.
-pub(super) const MOST_ITERATIONS: u32 = 1_000_000;
 
 /// How to step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -105,16 +103,21 @@ pub struct Settings {
     pub max_iterations: u32,
 }
 
-/// How many gradients a training may ask for: 1 to 1000000.
+/// How many gradients a training may ask for: 1 to [`Iterations::MOST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct Iterations(u32);
+
+impl Iterations {
+    /// The largest number.
+    pub const MOST: u32 = 1_000_000;
+}
 
 impl TryFrom<u32> for Iterations {
     type Error = TrainError;
 
     fn try_from(iterations: u32) -> Result<Self, TrainError> {
-        match (1..=MOST_ITERATIONS).contains(&iterations) {
+        match (1..=Self::MOST).contains(&iterations) {
             true => Ok(Self(iterations)),
             false => Err(TrainError::Iterations(iterations.to_string())),
         }

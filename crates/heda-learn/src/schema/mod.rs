@@ -6,7 +6,6 @@
 mod check;
 mod error;
 mod fingerprint;
-mod keys;
 mod label;
 mod raw;
 mod typical;
@@ -14,11 +13,11 @@ mod typical;
 pub(crate) use check::is_usable_name;
 pub use error::{SchemaError, SchemaFault};
 pub use fingerprint::SchemaFingerprint;
-pub use keys::SCHEMA_KEYS;
 pub use label::{Label, LabelNumber};
 pub use typical::Typical;
 
 use crate::data::Feature;
+use crate::reference::FileKeys;
 use std::path::Path;
 
 /// Largest schema file that is read, in bytes.
@@ -33,6 +32,11 @@ pub const MAX_ENCODED_COLUMNS: usize = 1 << 16;
 pub const MAX_MARKERS: usize = 64;
 /// Longest name of a column, level or class, in bytes.
 pub const MAX_NAME_BYTES: usize = 256;
+
+/// Every key of a schema file.
+pub fn keys() -> FileKeys {
+    FileKeys::of::<raw::RawSchema>("schema.toml")
+}
 
 /// A checked schema.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]

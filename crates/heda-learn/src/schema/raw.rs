@@ -1,57 +1,96 @@
 //! The schema as written in a file, before its parts are checked against each other.
 
 use super::check::{self, Path};
-use super::{Kind, LevelCoding, MAX_SCHEMA_BYTES, Missing, Outside, Replacement, Schema};
-use super::{SCHEMA_KEYS, Typical};
+use super::{Kind, LevelCoding, MAX_SCHEMA_BYTES, Missing, Outside, Replacement, Schema, Typical};
 use super::{SchemaError, SchemaFault};
 use crate::date;
-use serde::de::Visitor;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::fmt;
+use crate::reference::{FileValue, Form, Key};
+use serde::{Deserialize, Serialize};
 use std::io::Read;
 
 /// The version of the format that this build reads and writes.
 pub(super) const FORMAT: u32 = 1;
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawSchema {
-    pub(super) format: u32,
-    pub(super) name: String,
-    #[serde(default = "empty_cell")]
-    pub(super) missing_markers: Vec<String>,
-    #[serde(default)]
-    pub(super) ignore: Vec<String>,
-    pub(super) label: RawLabel,
-    #[serde(rename = "column", default)]
-    pub(super) columns: Vec<RawColumn>,
+crate::described! {
+    /// What the columns of a table mean: public, and the same for all parties. [The schema
+    /// file](schema.md) explains it.
+    #[derive(Debug, Clone, Serialize)]
+    pub(super) struct RawSchema {
+        /// Version of the format.
+        #[key("1")]
+        pub(super) format: u32,
+        /// Name of the schema.
+        #[key("\"ward\"")]
+        pub(super) name: String,
+        /// Cells that mean "no value".
+        #[key("[\"\", \"?\", \"NA\"]")]
+        pub(super) missing_markers: Vec<String> = vec![String::new()],
+        /// Columns of a file that are not used; the file need not have them.
+        #[key("[\"patient\"]")]
+        pub(super) ignore: Vec<String> = Vec::new(),
+        /// The column that the model predicts.
+        pub(super) label: RawLabel,
+        /// The columns that the model learns from, each with its own entry.
+        #[name = "column"]
+        #[serde(rename = "column")]
+        pub(super) columns: Vec<RawColumn> = Vec::new(),
+    }
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawLabel {
-    pub(super) column: String,
-    #[serde(default, skip_serializing_if = "RawLabelKind::is_classes")]
-    pub(super) kind: RawLabelKind,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(super) classes: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) bounds: Option<Vec<f64>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) outside: Option<Outside>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) typical: Option<Typical>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) positive: Option<OneOrMany>,
-    #[serde(default)]
-    pub(super) missing: RawLabelMissing,
+crate::described! {
+    /// The column that the model predicts.
+    #[derive(Debug, Clone, Serialize)]
+    pub(super) struct RawLabel {
+        /// Name of the column that the model predicts.
+        #[key("\"outcome\"")]
+        pub(super) column: String,
+        /// Whether the model predicts a class or a number.
+        #[key("\"numeric\"")]
+        #[serde(skip_serializing_if = "RawLabelKind::is_classes")]
+        pub(super) kind: RawLabelKind = RawLabelKind::default(),
+        /// All values that the label may have; required for classes.
+        #[key("[\"well\", \"ill\"]")]
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub(super) classes: Vec<String> = Vec::new(),
+        /// Smallest and largest value, which are public; required for a number.
+        #[key("[0, 400]")]
+        #[form(bounds(f64::form()))]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(super) bounds: Option<Vec<f64>>,
+        /// What happens to a number outside the bounds: `refuse`, the default, refuses the table;
+        /// `clip` sets it to the nearest bound and counts it.
+        #[key("\"clip\"")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(super) outside: Option<Outside>,
+        /// Publicly known mean and standard deviation of a number; if all columns have them, too, no
+        /// rows are asked for means.
+        #[key("{ mean = 150, deviation = 80 }")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(super) typical: Option<Typical>,
+        /// The values of the positive class; all others together are the negative class. Required
+        /// for two classes; without it every value is a class of its own.
+        #[key("\"ill\"")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(super) positive: Option<OneOrMany>,
+        /// What happens to a row without a label: `refuse` refuses the table, `drop` drops the row.
+        #[key("\"drop\"")]
+        pub(super) missing: RawLabelMissing = RawLabelMissing::default(),
+    }
 }
+
+crate::words!(RawLabelKind, RawLabelMissing, RawKind);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum OneOrMany {
     One(String),
     Many(Vec<String>),
+}
+
+impl FileValue for OneOrMany {
+    fn form() -> Form {
+        Form::Any(vec![String::form(), Vec::<String>::form()])
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -87,74 +126,82 @@ pub(super) enum RawKind {
 }
 
 /// A bound: a number, or a date in quotes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub(super) enum RawBound {
     Number(f64),
     Text(String),
 }
 
-impl Serialize for RawBound {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Number(number) => to.serialize_f64(*number),
-            Self::Text(text) => to.serialize_str(text),
-        }
+/// Two of these.
+fn bounds(of: Form) -> Form {
+    Form::List(Box::new(of), Some(2))
+}
+
+impl FileValue for RawBound {
+    fn form() -> Form {
+        Form::Any(vec![f64::form(), Form::text("a date in quotes")])
     }
 }
 
-impl<'de> Deserialize<'de> for RawBound {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(BoundVisitor)
+impl FileValue for Missing {
+    fn form() -> Form {
+        let words = ["refuse", "drop"].map(str::to_owned).to_vec();
+        let key = |name, form, example, text| Key {
+            name,
+            form,
+            required: false,
+            default: None,
+            example: Some(example),
+            text,
+        };
+        let value = Form::Any(vec![f64::form(), String::form()]);
+        let level = key("level", String::form(), "\"unknown\"", "Name of the level.");
+        let value = key("value", value, "50", "The value instead.");
+        Form::Any(vec![Form::OneOf(words), Form::Table(vec![level, value])])
     }
 }
 
-struct BoundVisitor;
-
-impl Visitor<'_> for BoundVisitor {
-    type Value = RawBound;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number, or a date in quotes such as \"2024-12-31\"")
+crate::described! {
+    /// A column that the model learns from.
+    #[derive(Debug, Clone, Serialize)]
+    pub(super) struct RawColumn {
+        /// Name of the column.
+        #[key("\"age\"")]
+        pub(super) name: String,
+        /// What its values are; the levels of an `ordinal` column have a meaningful order.
+        #[key("\"numeric\"")]
+        pub(super) kind: RawKind,
+        /// Smallest and largest value, which become 0 and 1; required for numbers and dates.
+        #[key("[0, 120]")]
+        #[form(bounds(RawBound::form()))]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(super) bounds: Option<Vec<RawBound>>,
+        /// What happens to a number outside the bounds: `refuse`, the default, refuses the table;
+        /// `clip` sets it to the nearest bound and counts it.
+        #[key("\"clip\"")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(super) outside: Option<Outside>,
+        /// All levels; required for ordinal and categorical columns.
+        #[key("[\"none\", \"mild\", \"strong\"]")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(super) levels: Option<Vec<String>>,
+        /// How a level becomes numbers: `ordinal` makes one column with its position, `onehot` one
+        /// column for each level; by default an ordinal column has the former, a categorical one
+        /// the latter.
+        #[key("\"onehot\"")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(super) coding: Option<LevelCoding>,
+        /// Publicly known mean and standard deviation, in the units of the bounds; no rows are asked
+        /// for what is stated here.
+        #[key("{ mean = 50, deviation = 20 }")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub(super) typical: Option<Typical>,
+        /// What happens to a missing value: `refuse` refuses the table, `drop` drops the row,
+        /// `{ level = "unknown" }` makes it a level of its own, `{ value = 50 }` replaces it.
+        #[key("{ value = 50 }")]
+        pub(super) missing: Missing = Missing::default(),
     }
-
-    fn visit_f64<E>(self, number: f64) -> Result<RawBound, E> {
-        Ok(RawBound::Number(number))
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<RawBound, E> {
-        Ok(RawBound::Number(number as f64))
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<RawBound, E> {
-        Ok(RawBound::Number(number as f64))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<RawBound, E> {
-        Ok(RawBound::Text(text.to_owned()))
-    }
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawColumn {
-    pub(super) name: String,
-    pub(super) kind: RawKind,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) bounds: Option<Vec<RawBound>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) outside: Option<Outside>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) levels: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) coding: Option<LevelCoding>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) typical: Option<Typical>,
-    #[serde(default)]
-    pub(super) missing: Missing,
-}
-
-fn empty_cell() -> Vec<String> {
-    vec![String::new()]
 }
 
 /// Reads the text of a schema file without ever holding more than the largest one allowed.
@@ -179,7 +226,7 @@ pub(super) fn parse(text: &str) -> Result<Schema, SchemaError> {
         return Err(SchemaError::new(SchemaFault::TooLarge));
     }
     let raw: RawSchema = toml::from_str(text).map_err(|e| {
-        let fault = SchemaFault::Syntax(SCHEMA_KEYS.line_and_words(text, &e).1);
+        let fault = SchemaFault::Syntax(super::keys().line_and_words(text, &e).1);
         SchemaError::new(fault).at_offset(text, e.span().map(|span| span.start))
     })?;
     check::check(raw)

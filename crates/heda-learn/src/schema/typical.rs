@@ -2,15 +2,18 @@
 
 use super::Bounds;
 
-/// Mean and standard deviation that a schema states for a column. Training works in deviations
-/// from the mean; where a schema states them, nobody's rows are asked for them.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Typical {
-    /// The mean, between the bounds of the column.
-    pub mean: f64,
-    /// The standard deviation, above 0.
-    pub deviation: f64,
+crate::described! {
+    /// Mean and standard deviation that a schema states for a column. Training works in deviations
+    /// from the mean; where a schema states them, nobody's rows are asked for them.
+    #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+    pub struct Typical {
+        /// The mean, between the bounds of the column.
+        #[key("50")]
+        pub mean: f64,
+        /// The standard deviation, above 0.
+        #[key("20")]
+        pub deviation: f64,
+    }
 }
 
 impl Typical {

@@ -1,6 +1,7 @@
 //! How a CSV file is written: separator, quote and encoding, stated or found from its first lines.
 
 use super::error::{ReadError, ReadFault};
+use crate::reference::{FileValue, Form};
 use crate::spelling::UnknownWord;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
@@ -8,20 +9,26 @@ use std::fmt;
 use std::str::FromStr;
 
 crate::described! {
-    /// How a CSV file is written. What is not stated is found from the first lines.
-    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-    #[serde(deny_unknown_fields, default)]
-    pub struct CsvFormat in "csv" {
-        /// What stands between cells of a CSV file: `,`, `;`, `tab`, …; found from the header if
-        /// not given.
-        #[key(Text, Optional, "\";\"")]
+    /// How a CSV file is written.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+    pub struct CsvFormat {
+        /// Field separator: `,`, `;`, `tab` or another character; found in the header by default.
+        #[key("\";\"")]
         pub separator: Option<SeparatorMark>,
-        /// What stands around cells that hold a separator; found from the first lines if not given.
-        #[key(Text, Optional, "\"'\"")]
+        /// Quote around a field that contains a separator; found in the first lines by default.
+        #[key("\"'\"")]
         pub quote: Option<SeparatorMark>,
-        /// How characters are bytes.
-        #[key(OneOf(&["utf-8", "latin-1"]), Default("\"utf-8\""), "\"latin-1\"")]
-        pub encoding: TextEncoding,
+        /// Character encoding.
+        #[key("\"latin-1\"")]
+        pub encoding: TextEncoding = TextEncoding::default(),
+    }
+}
+
+crate::words!(TextEncoding);
+
+impl FileValue for SeparatorMark {
+    fn form() -> Form {
+        Form::text("one character in quotes, or \"tab\"")
     }
 }
 

@@ -8,16 +8,17 @@
 
 use super::privacy::PrivacyConfig;
 use super::values::{Name, Share};
-use super::{BadContent, ConfigError, as_it_is, read_text};
+use super::{BadContent, ConfigError, read_text};
 use crate::guard::policy::{DataFacts, JobRequest};
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::epsilon::Epsilon;
 use heda_job::description::{Job, JobFault, RawJob};
 use heda_job::engine::Engine;
 use heda_job::proposal::Spending;
+use heda_learn::described;
 use heda_learn::schema::Schema;
 use rustls::pki_types::SubjectPublicKeyInfoDer;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::io::ErrorKind;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -31,60 +32,79 @@ pub const ANSWERS_FOLDER: &str = "answers";
 /// Most answers that a folder may hold.
 pub(super) const MOST_ANSWERS: usize = 1000;
 
-/// What a data user sends to every provider.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Invitation {
-    /// Version of this format: 1.
-    pub format: u32,
-    /// What the data user is called.
-    pub from: Name,
-    /// Its key.
-    pub fingerprint: PeerFingerprint,
-    /// What everyone calls the data.
-    pub data_set: Name,
-    /// The schema, as text.
-    pub schema: String,
-    /// What will be asked for.
-    pub terms: Terms,
+described! {
+    /// What a data user sends to every provider; `heda invite` writes it, and nothing in it is secret.
+    #[derive(Debug, Clone, PartialEq, Serialize)]
+    pub struct Invitation {
+        /// Version of the format.
+        #[key("1")]
+        pub format: u32,
+        /// Name of the data user.
+        #[key("\"university\"")]
+        pub from: Name,
+        /// Fingerprint of its key.
+        #[key("\"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"")]
+        pub fingerprint: PeerFingerprint,
+        /// Name of the data set, the same for everyone.
+        #[key("\"ward-2026\"")]
+        pub data_set: Name,
+        /// The whole text of the schema.
+        #[key("\"format = 1 …\"")]
+        pub schema: String,
+        /// What the data user will ask for.
+        pub terms: Terms,
+    }
 }
 
-/// What a data user will ask for, as far as a provider's limits go by it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Terms {
-    /// How gradients are computed.
-    pub engine: Engine,
-    /// Iterations at most, of each model with all penalties that are tried.
-    pub iterations: NonZeroU32,
-    /// Share of the rows that is kept for evaluation.
-    pub held_out: Share,
-    /// What publishing may cost; nothing is published without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub epsilon: Option<Epsilon>,
-    /// What everything that is revealed keeps to; sums are exact without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub privacy: Option<PrivacyConfig>,
+described! {
+    /// What a data user will ask for, as far as a provider's limits depend on it.
+    #[derive(Debug, Clone, PartialEq, Serialize)]
+    pub struct Terms {
+        /// How gradients are computed.
+        #[key("\"resident\"")]
+        pub engine: Engine,
+        /// Largest number of iterations of each model, with all penalties that are tried.
+        #[key("40")]
+        pub iterations: NonZeroU32,
+        /// Share of the rows that is held out for evaluation.
+        #[key("0.2")]
+        pub held_out: Share,
+        /// Epsilon that publishing may cost; without it nothing is published.
+        #[key("1.5")]
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub epsilon: Option<Epsilon>,
+        /// The guarantee for everything that the job reveals; without it sums are exact.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub privacy: Option<PrivacyConfig>,
+    }
 }
 
-/// What a provider sends back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Answer {
-    /// Version of this format: 1.
-    pub format: u32,
-    /// What the provider is called.
-    pub name: Name,
-    /// Host and port.
-    pub address: String,
-    /// Its key.
-    pub fingerprint: PeerFingerprint,
-    /// What it calls the data.
-    pub data_set: Name,
-    /// Fingerprint of the schema that it reads its rows by.
-    pub schema: String,
-    /// What it allows, in words.
-    pub policy: Vec<String>,
+described! {
+    /// What a provider sends back; `heda provider setup` writes it, and nothing in it is secret.
+    #[derive(Debug, Clone, PartialEq, Serialize)]
+    pub struct Answer {
+        /// Version of the format.
+        #[key("1")]
+        pub format: u32,
+        /// Name of the provider.
+        #[key("\"hospital-a\"")]
+        pub name: Name,
+        /// Host and port where the data user reaches it.
+        #[key("\"a.example:7443\"")]
+        pub address: String,
+        /// Fingerprint of its key.
+        #[key("\"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"")]
+        pub fingerprint: PeerFingerprint,
+        /// Name of the data set.
+        #[key("\"ward-2026\"")]
+        pub data_set: Name,
+        /// Fingerprint of the schema that it reads its rows by.
+        #[key("\"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"")]
+        pub schema: String,
+        /// What it allows, in words.
+        #[key("[\"university may ask, nobody else\"]")]
+        pub policy: Vec<String>,
+    }
 }
 
 fn of_this_format(format: u32, path: &Path) -> Result<(), ConfigError> {
@@ -98,6 +118,9 @@ fn of_this_format(format: u32, path: &Path) -> Result<(), ConfigError> {
 }
 
 impl Invitation {
+    /// The usual name of the file.
+    pub const FILE: &str = "invitation.toml";
+
     /// An invitation of the present format.
     pub fn new(
         from: Name,
@@ -118,7 +141,7 @@ impl Invitation {
 
     /// Reads an invitation and the schema in it.
     pub fn load(path: &Path) -> Result<(Self, Schema), ConfigError> {
-        let invitation: Self = read_text(path, super::INVITATION_LIMIT, as_it_is)?;
+        let invitation: Self = read_text(path, Self::FILE, super::INVITATION_LIMIT)?;
         of_this_format(invitation.format, path)?;
         let name = format!("{}: schema", path.display());
         let schema = Schema::parse(&invitation.schema, &name).map_err(ConfigError::Schema)?;
@@ -169,6 +192,9 @@ impl Invitation {
 }
 
 impl Answer {
+    /// The usual name of the file.
+    pub const FILE: &str = "NAME.answer.toml";
+
     /// An answer of the present format.
     pub fn new(
         invitation: &Invitation,
@@ -191,7 +217,7 @@ impl Answer {
 
     /// Reads an answer.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let answer: Self = read_text(path, super::FILE_LIMIT, as_it_is)?;
+        let answer: Self = read_text(path, Self::FILE, super::FILE_LIMIT)?;
         of_this_format(answer.format, path)?;
         Ok(answer)
     }

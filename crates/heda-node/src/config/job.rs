@@ -1,12 +1,11 @@
 //! `job.toml`: what a data user wants trained, with whom, and at which price in privacy.
 
 use super::privacy::PrivacyConfig;
-use super::provider::engines;
 use super::values::{
     ClassWeightValue, IotaValue, Name, NoClass, NotNegative, PenaltyValue, Positive, PublishedBy,
     SecondsValue, Share,
 };
-use super::{Answer, ConfigError, Contradiction, beside, read, repeated};
+use super::{Answer, ConfigError, Contradiction, beside, read_text, repeated};
 use crate::client::RemoteProvider;
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::load_certificates;
@@ -15,165 +14,126 @@ use heda_dp::epsilon::Epsilon;
 use heda_job::description::{KEY_BITS, Protected, Ranking, RawJob};
 use heda_job::engine::Engine;
 use heda_job::proposal::Spending;
+use heda_learn::described;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Iterations, Method, PenaltyPath, Settings};
 use heda_learn::partition::Goal;
-use heda_learn::reference::FileKeys;
 use heda_learn::schema::Schema;
 use heda_learn::score;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Every key of `job.toml`.
-pub const JOB_KEYS: FileKeys = FileKeys {
-    file: "job.toml",
-    about: "What a data user wants trained, with whom, and at which price in privacy.",
-    parts: &[
-        JobConfig::KEYS,
-        PrivacyConfig::KEYS,
-        Auto::KEYS,
-        Timeouts::KEYS,
-        ProviderEntry::KEYS,
-    ],
-};
-
-fn stated_engine() -> String {
-    format!("\"{}\"", Engine::default())
-}
-
-fn stated_tolerance() -> String {
-    Settings::lbfgs().tolerance.to_string()
-}
-
-fn rankings() -> Vec<&'static str> {
-    score::ScoringMethod::ALL
-        .iter()
-        .map(|method| method.name())
-        .collect()
-}
-
-heda_learn::described! {
-    /// A data user's job.
-    #[derive(Debug, Clone, PartialEq, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    pub struct JobConfig in "" {
-        /// Folder with key and certificate, made by `heda init` or `heda invite`.
-        #[key(Path, Required, "\"identity\"")]
+described! {
+    /// What a data user wants trained, with whom, and at which price in privacy.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct JobConfig {
+        /// Folder with the key and the certificate of the data user; keep `key.pem` in it secret.
+        #[key("\"identity\"")]
         pub identity: PathBuf,
-        /// The [schema](schema.md) that all parties agreed on.
-        #[key(Path, Required, "\"schema.toml\"")]
+        /// File with the schema that all parties agreed on: what the columns mean.
+        #[key("\"schema.toml\"")]
         pub schema: PathBuf,
-        /// What the providers call their data.
-        #[key(Text, Required, "\"ward-2026\"")]
+        /// Name of the data set, as the providers call it.
+        #[key("\"ward-2026\"")]
         pub data_set: Name,
-        /// Certificate of a private authority, for providers that are `certified_as` something.
-        #[key(Path, Optional, "\"authority.pem\"")]
+        /// Certificate of a private authority, for providers with `certified_as`.
+        #[key("\"authority.pem\"")]
         pub authority: Option<PathBuf>,
         /// How gradients are computed.
-        #[key(Named(engines), Computed(stated_engine), "\"paper\"")]
-        #[serde(default)]
-        pub engine: Engine,
-        /// How many features are encrypted, the best by the ranking; the others are published or,
-        /// without `epsilon`, left out. `auto` goes by `[auto]`.
-        #[key(WholeOr(&["all", "auto"]), Default("\"all\""), "5")]
+        #[key("\"paper\"")]
+        pub engine: Engine = Engine::default(),
+        /// How many features are encrypted, the best by the ranking: a number, `all`, which is the
+        /// default, or `auto`, which goes by `[auto]`. The other features are published or, without
+        /// `epsilon`, left out.
+        #[key("5")]
         pub iota: Option<IotaValue>,
-        /// Instead of `iota`: which features are encrypted, by name.
-        #[key(Texts, Optional, "[\"age\", \"marker\"]")]
+        /// Instead of `iota`: the names of the features that are encrypted.
+        #[key("[\"age\", \"marker\"]")]
         pub encrypt: Option<Vec<String>>,
-        /// What `iota = "auto"` aims at.
+        /// What `iota = "auto"` aims at: one of `within_seconds` and `accuracy_loss`.
         pub auto: Option<Auto>,
         /// How features are ranked.
-        #[key(Named(rankings), Default("\"kw\""), "\"chi2\"")]
-        #[serde(default)]
-        pub ranking: score::ScoringMethod,
-        /// One provider whose own ranking counts for all, instead of the sum over everyone.
-        #[key(Text, Optional, "\"hospital-a\"")]
+        #[key("\"chi2\"")]
+        pub ranking: score::ScoringMethod = score::ScoringMethod::default(),
+        /// The one provider whose ranking is used, instead of the sum over all providers.
+        #[key("\"hospital-a\"")]
         pub ranked_by: Option<Name>,
-        /// All features from best to worst, so that nothing is read from data to rank them.
-        #[key(Texts, Optional, "[\"age\", \"marker\"]")]
+        /// All features from best to worst; the providers then read no rows for a ranking.
+        #[key("[\"age\", \"marker\"]")]
         pub order: Option<Vec<String>>,
-        /// Key size of engine `paper`.
-        #[key(Whole, Default("2048"), "2048")]
-        #[serde(default = "default_key_bits")]
-        pub key_bits: u32,
-        /// What publishing may cost, for all published columns of a row together; nothing is
-        /// published without it.
-        #[key(Number, Optional, "1.5")]
+        /// Key size of engine `paper` in bits.
+        #[key("2048")]
+        pub key_bits: u32 = KEY_BITS,
+        /// Epsilon that publishing may cost, for all published columns of a row together; without it
+        /// nothing is published.
+        #[key("1.5")]
         pub epsilon: Option<Epsilon>,
         /// How columns are published.
-        #[key(OneOf(&["laplace"]), Default("\"laplace\""), "\"laplace\"")]
-        #[serde(default)]
-        pub mechanism: PublishedBy,
-        /// What is minimised: `logistic` if not given or, for a numeric label, `ridge`, which is
-        /// least squares.
-        #[key(OneOf(&["logistic", "squared-hinge", "bounded-logistic", "ridge"]), Optional, "\"squared-hinge\"")]
+        #[key("\"laplace\"")]
+        pub mechanism: PublishedBy = PublishedBy::default(),
+        /// What training minimises; by default `logistic`, or `ridge`, which is least squares, for a
+        /// label that is a number.
+        #[key("\"squared-hinge\"")]
         pub loss: Option<LossKind>,
-        /// How much the rows of each class count: `balanced` by their number over all providers,
-        /// n/(classes · rows of the class) as in scikit-learn; or `{ ill = 2.0, well = 0.5 }`, 1
-        /// for a class that is not named.
-        #[key(WordOrTable(&["balanced"]), Optional, "\"balanced\"")]
+        /// Weights of the classes: `balanced` gives all classes the same weight in total, like
+        /// scikit-learn; `{ ill = 2.0, well = 0.5 }` gives each row of a class its weight, 1 for
+        /// classes that are not named. By default every row has weight 1.
+        #[key("\"balanced\"")]
         pub class_weight: Option<ClassWeightValue>,
-        /// How the model is improved: `lbfgs` (`memory`), `nesterov` (`rate`, `batches`) or
-        /// `descent` (`rate`, `minimum_rate`, `decay`, `batches`).
-        #[key(Table, Default("{ name = \"lbfgs\", memory = 30 }"), "{ name = \"lbfgs\" }")]
-        #[serde(default = "default_optimiser")]
-        pub optimiser: Method,
-        /// Iterations at most, of each model, 1 to 1000000; twelve and the square root of the
-        /// number of encoded columns if not given. A private job has as many gradients as its plan
-        /// says.
-        #[key(Count, Optional, "40")]
+        /// How the model is improved: `lbfgs` takes `memory`, `nesterov` takes `rate` and `batches`,
+        /// `descent` takes `rate`, `minimum_rate`, `decay` and `batches`.
+        #[key("{ name = \"lbfgs\" }")]
+        pub optimiser: Method = Settings::lbfgs().method,
+        /// Largest number of iterations of each model; by default 12 and the square root of the
+        /// number of encoded columns. In a private job the plan sets it.
+        #[key("40")]
         pub iterations: Option<Iterations>,
         /// Training ends when no component of the gradient is larger.
-        #[key(Number, Computed(stated_tolerance), "0.0001")]
-        #[serde(default = "default_tolerance")]
-        pub tolerance: NotNegative,
-        /// The penalty as scikit-learn's C, on standardised features; a smaller number is a larger
-        /// penalty. Of a numeric label it is 1/alpha of scikit-learn's Ridge.
-        #[key(Number, Default("1"), "1")]
-        #[serde(default = "default_c")]
-        pub c: Positive,
-        /// Instead of `c`: `auto` tries C = 0.01, 0.1, 1, 10 and 100 and keeps what is best on one
-        /// half of the held-out rows; the other half is for the report. Five times as many
-        /// gradients, and an evaluation for each.
-        #[key(OneOf(&["auto"]), Optional, "\"auto\"")]
+        #[key("0.0001")]
+        pub tolerance: NotNegative = NotNegative::of(Settings::lbfgs().tolerance),
+        /// Inverse strength of the penalty on standardised features, like scikit-learn's C; for a
+        /// label that is a number it is 1/alpha of scikit-learn's Ridge.
+        #[key("0.1")]
+        pub c: Positive = default_c(),
+        /// Instead of `c`: `auto` tries C = 0.01, 0.1, 1, 10 and 100 and keeps the best on one half
+        /// of the held-out rows; the report uses the other half. This takes five times as many
+        /// gradients and an evaluation of each model.
+        #[key("\"auto\"")]
         pub penalty: Option<PenaltyValue>,
-        /// A fixed seed makes the run reproducible and unprotected: for tests only.
-        #[key(Whole, Optional, "7")]
+        /// Seed that makes the run reproducible and unprotected: for tests only.
+        #[key("7")]
         pub seed: Option<u64>,
-        /// Share of the rows that is held out for evaluation, 0 to 0.9.
-        #[key(Number, Default("0.2"), "0.25")]
-        #[serde(default)]
-        pub held_out: Share,
-        /// What everything that the job reveals keeps to.
+        /// Share of the rows that is held out for evaluation.
+        #[key("0.25")]
+        pub held_out: Share = Share::default(),
+        /// Makes the job private: everything that it reveals is differentially private. Steps and
+        /// noise follow from these values.
         pub privacy: Option<PrivacyConfig>,
-        /// What to do when a provider is lost and does not come back in time: wait, then stop, so
-        /// that `--resume` goes on; or go on with the others, with new masks.
-        #[key(OneOf(&["wait", "continue"]), Default("\"wait\""), "\"continue\"")]
-        #[serde(default)]
-        pub on_loss: OnLoss,
+        /// What happens when a provider is lost and does not come back in time: `wait` stops the job,
+        /// and `--resume` continues it; `continue` goes on with the other providers and new masks.
+        #[key("\"continue\"")]
+        pub on_loss: OnLoss = OnLoss::default(),
         /// How long to wait.
-        #[serde(default)]
-        pub timeouts: Timeouts,
-        /// With whom; answers to an invitation can stand for these.
-        #[serde(default, rename = "provider")]
-        pub providers: Vec<ProviderEntry>,
+        pub timeouts: Timeouts = Timeouts::default(),
+        /// A provider of the job; answers to an invitation replace these entries.
+        #[name = "provider"]
+        pub providers: Vec<ProviderEntry> = Vec::new(),
     }
 }
 
-heda_learn::described! {
-    /// What `iota = "auto"` aims at: one of both goals.
-    #[derive(Debug, Clone, PartialEq, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    pub struct Auto in "auto" {
-        /// With `iota = "auto"`: encrypt as much as fits into so many seconds.
-        #[key(Number, Optional, "60")]
+described! {
+    /// What `iota = "auto"` aims at.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Auto {
+        /// Encrypt as many features as training within this time in seconds allows.
+        #[key("60")]
         pub within_seconds: Option<Positive>,
-        /// With `iota = "auto"`: encrypt as little as loses at most so many points of accuracy.
-        #[key(Number, Optional, "1")]
+        /// Encrypt as few features as a loss of this many points of accuracy allows.
+        #[key("1")]
         pub accuracy_loss: Option<NotNegative>,
-        /// Rows of the same schema that the data user may read, to estimate accuracy with, and
+        /// File with rows of the same schema that the data user may read, to estimate accuracy and
         /// whether publishing pays.
-        #[key(Path, Optional, "\"public.csv\"")]
+        #[key("\"public.csv\"")]
         pub sample: Option<PathBuf>,
     }
 }
@@ -197,7 +157,7 @@ impl Auto {
 }
 
 /// What to do when a provider is lost and does not come back in time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnLoss {
     /// Wait, then stop; `--resume` goes on.
@@ -208,21 +168,21 @@ pub enum OnLoss {
     Continue,
 }
 
-heda_learn::described! {
-    /// How long to wait, in seconds.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-    #[serde(deny_unknown_fields, default)]
-    pub struct Timeouts in "timeouts" {
-        /// How long one try to connect may take.
-        #[key(Whole, Default("20"), "20")]
-        pub connect_seconds: SecondsValue,
-        /// How long to wait for an answer in a session.
-        #[key(Whole, Default("300"), "60")]
-        pub answer_seconds: SecondsValue,
-        /// How long to wait for providers that cannot be reached, or that were lost, before giving
-        /// up.
-        #[key(Whole, Default("600"), "120")]
-        pub loss_seconds: SecondsValue,
+heda_learn::words!(OnLoss);
+
+described! {
+    /// How long to wait.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub struct Timeouts {
+        /// Seconds that one attempt to connect may take.
+        #[key("20")]
+        pub connect_seconds: SecondsValue = Self::default().connect_seconds,
+        /// Seconds to wait for an answer in a session.
+        #[key("60")]
+        pub answer_seconds: SecondsValue = Self::default().answer_seconds,
+        /// Seconds to wait for providers that cannot be reached or were lost.
+        #[key("120")]
+        pub loss_seconds: SecondsValue = Self::default().loss_seconds,
     }
 }
 
@@ -236,36 +196,23 @@ impl Default for Timeouts {
     }
 }
 
-heda_learn::described! {
+described! {
     /// One provider of the job.
-    #[derive(Debug, Clone, PartialEq, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    pub struct ProviderEntry in "provider[]" {
-        /// What to call the provider.
-        #[key(Text, Required, "\"hospital-a\"")]
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct ProviderEntry {
+        /// Name of the provider.
+        #[key("\"hospital-a\"")]
         pub name: Name,
         /// Host and port.
-        #[key(Text, Required, "\"a.example:7443\"")]
+        #[key("\"a.example:7443\"")]
         pub address: String,
-        /// Its fingerprint, as its `heda init` printed it.
-        #[key(Fingerprint, Optional, "\"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"")]
+        /// Fingerprint of its key, as its `heda init` printed it.
+        #[key("\"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"")]
         pub fingerprint: Option<PeerFingerprint>,
-        /// Instead: the name in its certificate of the authority.
-        #[key(Text, Optional, "\"a.example\"")]
+        /// Instead of `fingerprint`: the name in its certificate of the authority.
+        #[key("\"a.example\"")]
         pub certified_as: Option<String>,
     }
-}
-
-fn default_key_bits() -> u32 {
-    KEY_BITS
-}
-
-fn default_optimiser() -> Method {
-    Settings::lbfgs().method
-}
-
-fn default_tolerance() -> NotNegative {
-    NotNegative::of(Settings::lbfgs().tolerance)
 }
 
 fn default_c() -> Positive {
@@ -273,6 +220,9 @@ fn default_c() -> Positive {
 }
 
 impl JobConfig {
+    /// The usual name of the file.
+    pub const FILE: &str = "job.toml";
+
     /// Reads and checks a file.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         Self::load_with(path, &[])
@@ -292,7 +242,7 @@ impl JobConfig {
 
     /// The same where nobody may have answered yet: what will be asked is known all the same.
     pub fn load_early(path: &Path, answers: &[Answer]) -> Result<Self, ConfigError> {
-        let mut config: Self = read(path, &JOB_KEYS)?;
+        let mut config: Self = read_text(path, Self::FILE, super::FILE_LIMIT)?;
         if config.iota.is_none() && config.encrypt.is_none() {
             config.iota = Some(IotaValue::All);
         }

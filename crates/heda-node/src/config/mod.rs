@@ -1,6 +1,7 @@
-//! The two files that people write: the provider's configuration and the data user's job.
+//! The files that people write or exchange: a provider's configuration, a data user's job, invitations and
+//! answers.
 //!
-//! Both are TOML, read strictly: an unknown key, a wrong type or a value out of range is an error
+//! All are TOML, read strictly: an unknown key, a wrong type or a value out of range is an error
 //! that shows the line. Paths in a file are relative to the file.
 
 mod contradiction;
@@ -13,11 +14,10 @@ mod values;
 
 pub use contradiction::Contradiction;
 pub use invitation::{ANSWER_ENDING, ANSWERS_FOLDER, Answer, Invitation, Terms};
-pub use job::{Auto, JOB_KEYS, JobConfig, OnLoss, ProviderEntry, Timeouts};
+pub use job::{Auto, JobConfig, OnLoss, ProviderEntry, Timeouts};
 pub use privacy::PrivacyConfig;
 pub use provider::{
-    AllowedPeer, KnownProvider, LimitsConfig, PROVIDER_KEYS, ProviderConfig, RecognitionConfig,
-    Reproducible,
+    AllowedPeer, KnownProvider, LimitsConfig, ProviderConfig, RecognitionConfig, Reproducible,
 };
 pub use values::{
     ClassWeightValue, IotaValue, Name, NoClass, NoName, NoSeconds, NotNegative, PenaltyValue,
@@ -25,8 +25,8 @@ pub use values::{
 };
 
 use crate::identity::IdentityError;
-use crate::system::files;
-use heda_learn::reference::FileKeys;
+use crate::system::files::read_bounded;
+use heda_learn::reference::{Described, FileKeys};
 use heda_learn::schema::{MAX_SCHEMA_BYTES, SchemaError};
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -93,17 +93,23 @@ const FILE_LIMIT: u64 = 1 << 20;
 /// An invitation holds a schema, quoted.
 const INVITATION_LIMIT: u64 = FILE_LIMIT + 2 * MAX_SCHEMA_BYTES as u64;
 
-fn read<T: DeserializeOwned>(path: &Path, keys: &FileKeys) -> Result<T, ConfigError> {
-    let explain = |text: &str, error: &toml::de::Error| keys.explain(text, error);
-    read_text(path, FILE_LIMIT, explain)
+/// The kinds of files that people write or exchange, with all of their keys.
+pub fn files() -> [FileKeys; 5] {
+    [
+        FileKeys::of::<JobConfig>(JobConfig::FILE),
+        FileKeys::of::<ProviderConfig>(ProviderConfig::FILE),
+        heda_learn::schema::keys(),
+        FileKeys::of::<Invitation>(Invitation::FILE),
+        FileKeys::of::<Answer>(Answer::FILE),
+    ]
 }
 
-fn read_text<T: DeserializeOwned>(
+fn read_text<T: DeserializeOwned + Described>(
     path: &Path,
+    file: &'static str,
     limit: u64,
-    explain: impl Fn(&str, &toml::de::Error) -> String,
 ) -> Result<T, ConfigError> {
-    let bytes = files::read_bounded(path, limit).map_err(|cause| ConfigError::File {
+    let bytes = read_bounded(path, limit).map_err(|cause| ConfigError::File {
         path: path.to_owned(),
         cause,
     })?;
@@ -112,7 +118,8 @@ fn read_text<T: DeserializeOwned>(
         cause,
     };
     let text = std::str::from_utf8(&bytes).map_err(|_| content(BadContent::NotText))?;
-    toml::from_str(text).map_err(|e| content(BadContent::Syntax(explain(text, &e))))
+    let explain = |e| FileKeys::of::<T>(file).explain(text, &e);
+    toml::from_str(text).map_err(|e| content(BadContent::Syntax(explain(e))))
 }
 
 /// A path in a file, seen from where the program runs.
@@ -133,11 +140,6 @@ fn repeated<T: Ord>(values: impl IntoIterator<Item = T>) -> Option<T> {
         seen.insert(value);
     }
     None
-}
-
-/// What is wrong with a file that programs write.
-fn as_it_is(_: &str, error: &toml::de::Error) -> String {
-    error.to_string().trim_end().to_owned()
 }
 
 #[cfg(test)]

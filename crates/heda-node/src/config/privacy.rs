@@ -4,35 +4,35 @@ use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Delta;
 use heda_job::proposal::Privacy;
 use heda_learn::schema::Schema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::num::NonZeroU64;
 
 heda_learn::described! {
-    /// The promise of a private job.
-    #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    pub struct PrivacyConfig in "privacy" {
-        /// Makes the job private: epsilon of everything that it reveals of a row.
-        #[key(Number, Required, "1")]
+    /// The guarantee of a private job.
+    #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+    pub struct PrivacyConfig {
+        /// Epsilon of everything that the job reveals of a row.
+        #[key("1")]
         pub epsilon: Epsilon,
-        /// Delta beside it; the largest power of ten that is at most 1e-5 and at most 1/(10·rows)
-        /// when not given.
-        #[key(Number, Optional, "1e-5")]
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// Delta of the guarantee; by default the largest power of ten that is at most 1e-5 and at
+        /// most 1/(10·rows).
+        #[key("1e-5")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         pub delta: Option<Delta>,
-        /// About how many training rows all providers have together; sets how many gradients there
-        /// are, never the promise.
-        #[key(Count, Required, "30000")]
+        /// About how many training rows all providers have together; the number of iterations follows
+        /// from it, the guarantee does not depend on it.
+        #[key("30000")]
         pub rows: NonZeroU64,
-        /// On how many others' noise each provider counts besides its own; all but one of the
-        /// others when not given. Fewer cost accuracy; 0: its own suffices.
-        #[key(Whole, Optional, "0")]
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// How many other providers each provider counts on for noise; by default all but one of the
+        /// others. With 0 its own noise suffices. A smaller number costs accuracy.
+        #[key("0")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         pub trusted: Option<u32>,
-        /// Whether a twentieth of the promise buys means and deviations, with noise, of numbers for
-        /// which the schema states no `typical`; without them the middle of the bounds is used.
-        #[key(Flag, Optional, "false")]
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// Whether a twentieth of the guarantee pays for means and standard deviations, with noise, of
+        /// the numbers for which the schema has no `typical`; with `false` the middle of the bounds
+        /// is used.
+        #[key("false")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         pub moments: Option<bool>,
     }
 }
@@ -108,8 +108,8 @@ mod tests {
         for (privacy, word) in [
             ("rows = 30000", "epsilon"),
             ("epsilon = 1", "rows"),
-            ("epsilon = 0\nrows = 9", "zero"),
-            ("epsilon = -1\nrows = 9", "negative"),
+            ("epsilon = 0\nrows = 9", "above 0"),
+            ("epsilon = -1\nrows = 9", "above 0"),
             ("epsilon = nan\nrows = 9", "line "),
             ("epsilon = inf\nrows = 9", "line "),
             ("epsilon = 1\nrows = 0", "line "),
@@ -157,7 +157,7 @@ mod tests {
             ),
             ("privacy_epsilon_total = 2", "lack `privacy_delta`"),
             ("privacy_delta = 1e-6", "lack `privacy_epsilon_total`"),
-            ("privacy_epsilon_total = 0\nprivacy_delta = 1e-6", "zero"),
+            ("privacy_epsilon_total = 0\nprivacy_delta = 1e-6", "above 0"),
             ("privacy_epsilon_total = 2\nprivacy_delta = 2", "below 1"),
             (
                 "privacy_epsilon_total = 2\nprivacy_delta = 1e-6\nprivacy_epsilon_per_user = 3",

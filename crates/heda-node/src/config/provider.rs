@@ -1,7 +1,7 @@
 //! `provider.toml`: what a provider offers, to whom, and how much of it.
 
-use super::values::{Name, Positive, SecondsValue};
-use super::{ConfigError, Contradiction, beside, read, repeated};
+use super::values::{Name, Positive, SecondsValue, count};
+use super::{ConfigError, Contradiction, beside, read_text, repeated};
 use crate::guard::ledger::{LedgerPlace, PrivateCap};
 use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::load_certificates;
@@ -10,122 +10,96 @@ use heda_dp::account::Mechanism;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Delta;
 use heda_job::engine::Engine;
-use heda_learn::reference::FileKeys;
+use heda_learn::described;
 use heda_learn::table::CsvFormat;
-use serde::Deserialize;
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
-/// Every key of `provider.toml`.
-pub const PROVIDER_KEYS: FileKeys = FileKeys {
-    file: "provider.toml",
-    about: "What a provider offers, to whom, and how much of it. What has no default the operator must decide.",
-    parts: &[
-        ProviderConfig::KEYS,
-        CsvFormat::KEYS,
-        AllowedPeer::KEYS,
-        KnownProvider::KEYS,
-        LimitsConfig::KEYS,
-        Reproducible::KEYS,
-    ],
-};
-
-pub(super) fn engines() -> Vec<&'static str> {
-    Engine::ALL.iter().map(|engine| engine.name()).collect()
-}
-
-fn stated_engines() -> String {
-    format!("[\"{}\"]", Engine::default())
-}
-
-heda_learn::described! {
-    /// The provider's configuration.
-    #[derive(Debug, Clone, PartialEq, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    pub struct ProviderConfig in "" {
-        /// The file that it was read from; who else is known is read from there again.
-        #[serde(skip)]
-        pub path: PathBuf,
-        /// Folder with key and certificate, made by `heda init` or `heda provider setup`.
-        #[key(Path, Required, "\"identity\"")]
+described! {
+    /// What a provider offers, to whom, and how much of it. The operator must decide what has no
+    /// default.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct ProviderConfig {
+        /// Folder with the key and the certificate of this provider; keep `key.pem` in it secret.
+        #[key("\"identity\"")]
         pub identity: PathBuf,
-        /// What the data set is called; its budget in the ledger goes by this name.
-        #[key(Text, Required, "\"ward-2026\"")]
+        /// Name of the data set, under which the ledger counts what jobs use up.
+        #[key("\"ward-2026\"")]
         pub data_set: Name,
-        /// The rows, CSV or Parquet.
-        #[key(Path, Required, "\"rows.csv\"")]
+        /// File with the rows, CSV or Parquet.
+        #[key("\"rows.csv\"")]
         pub data: PathBuf,
-        /// How the rows are written, if they are CSV; found from the first lines where not given.
-        #[serde(default)]
-        pub csv: CsvFormat,
-        /// The column of the rows that says whose row it is; it is never sent. With it private jobs
-        /// protect the person and not the row: all rows of a person together count as much as one.
-        #[key(Text, Optional, "\"patient_id\"")]
+        /// How the rows are written, if they are CSV.
+        pub csv: CsvFormat = CsvFormat::default(),
+        /// Column that says which person a row is about; it is never sent. With it, private jobs
+        /// protect persons: all rows of a person together count as much as one.
+        #[key("\"patient_id\"")]
         pub person: Option<String>,
-        /// The [schema](schema.md) that all parties agreed on.
-        #[key(Path, Required, "\"schema.toml\"")]
+        /// File with the schema that all parties agreed on: what the columns mean.
+        #[key("\"schema.toml\"")]
         pub schema: PathBuf,
-        /// Address and port for data users.
-        #[key(Text, Required, "\"0.0.0.0:7443\"")]
+        /// Address and port where data users connect.
+        #[key("\"0.0.0.0:7443\"")]
         pub listen: SocketAddr,
-        /// Local address and port for Prometheus.
-        #[key(Text, Optional, "\"127.0.0.1:9464\"")]
+        /// Address and port for Prometheus; use a local address.
+        #[key("\"127.0.0.1:9464\"")]
         pub metrics: Option<SocketAddr>,
-        /// Folder for the ledger and for what jobs need after a restart.
-        #[key(Path, Required, "\"store\"")]
+        /// Folder for the ledger and for what jobs need after a restart; back it up.
+        #[key("\"store\"")]
         pub store: PathBuf,
-        /// The file outside the store by which a ledger that was lost or replaced is noticed;
-        /// `ledger.anchor` in the folder of the identity if not given.
-        #[key(Path, Optional, "\"/var/lib/heda/ledger.anchor\"")]
+        /// File outside the store that shows whether the ledger was lost or replaced; by default
+        /// `ledger.anchor` in the folder of the identity.
+        #[key("\"/var/lib/heda/ledger.anchor\"")]
         pub anchor: Option<PathBuf>,
-        /// Certificate of a private authority, for data users that are `certified_as` something.
-        #[key(Path, Optional, "\"authority.pem\"")]
+        /// Certificate of a private authority, for data users with `certified_as`.
+        #[key("\"authority.pem\"")]
         pub authority: Option<PathBuf>,
-        /// Who may ask.
-        #[serde(default, rename = "allow")]
-        pub allowed: Vec<AllowedPeer>,
-        /// Other providers that this one knows to be real.
-        #[serde(default, rename = "known_provider")]
-        pub known_providers: Vec<KnownProvider>,
-        /// How much.
+        /// A data user that may ask.
+        #[name = "allow"]
+        pub allowed: Vec<AllowedPeer> = Vec::new(),
+        /// Another provider that this one knows to be real.
+        #[name = "known_provider"]
+        pub known_providers: Vec<KnownProvider> = Vec::new(),
+        /// How much jobs may use up, for all data users together.
         pub limits: LimitsConfig,
-        /// Reproducible randomness, which protects nothing: for tests with public data.
+        /// Randomness that can be repeated and protects nothing: for tests with public data.
         pub reproducible: Option<Reproducible>,
+        unlisted {
+            /// The file that it was read from; known providers are read from there again.
+            pub path: PathBuf,
+        }
     }
 }
 
-heda_learn::described! {
+described! {
     /// Randomness that can be repeated, as in a run where all parties share one process.
-    #[derive(Debug, Clone, PartialEq, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    pub struct Reproducible in "reproducible" {
-        /// Randomness that can be repeated, which protects nothing: for tests with public data. The
-        /// seed of the run.
-        #[key(Whole, Required, "7")]
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct Reproducible {
+        /// Seed of the run.
+        #[key("7")]
         pub seed: u64,
-        /// This party's name in the run.
-        #[key(Text, Required, "\"provider-1\"")]
+        /// Name of this party in the run.
+        #[key("\"provider-1\"")]
         pub party: Name,
     }
 }
 
-heda_learn::described! {
+described! {
     /// A data user that may ask.
-    #[derive(Debug, Clone, PartialEq, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    pub struct AllowedPeer in "allow[]" {
-        /// What to call a data user that may ask.
-        #[key(Text, Required, "\"university\"")]
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct AllowedPeer {
+        /// Name of the data user.
+        #[key("\"university\"")]
         pub name: Name,
-        /// Its fingerprint, as its `heda init` printed it.
-        #[key(Fingerprint, Optional, "\"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"")]
+        /// Fingerprint of its key, as its `heda init` printed it.
+        #[key("\"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"")]
         pub fingerprint: Option<PeerFingerprint>,
-        /// Instead: the name in its certificate of the authority.
-        #[key(Text, Optional, "\"university.example\"")]
+        /// Instead of `fingerprint`: the name in its certificate of the authority.
+        #[key("\"university.example\"")]
         pub certified_as: Option<String>,
-        /// The columns it may use; all when not given.
-        #[key(Texts, Optional, "[\"age\", \"marker\"]")]
+        /// Columns that it may use; all by default.
+        #[key("[\"age\", \"marker\"]")]
         pub columns: Option<Vec<String>>,
     }
 }
@@ -149,179 +123,122 @@ impl AllowedPeer {
     }
 }
 
-heda_learn::described! {
+described! {
     /// Another provider that this one knows.
-    #[derive(Debug, Clone, PartialEq, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    pub struct KnownProvider in "known_provider[]" {
-        /// What to call another provider that is known to be real.
-        #[key(Text, Required, "\"hospital-b\"")]
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct KnownProvider {
+        /// Name of the provider.
+        #[key("\"hospital-b\"")]
         pub name: Name,
-        /// Its fingerprint.
-        #[key(Fingerprint, Required, "\"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"")]
+        /// Fingerprint of its key.
+        #[key("\"sha256:00000000000000000000000000000000000000000000000000000000000000aa\"")]
         pub fingerprint: PeerFingerprint,
     }
 }
 
-heda_learn::described! {
-    /// What jobs may use up. What has no default must be decided by the operator.
-    #[derive(Debug, Clone, PartialEq, Deserialize)]
-    #[serde(deny_unknown_fields)]
-    pub struct LimitsConfig in "limits" {
-        /// Epsilon that may be spent on the data set in all, by everybody together; without it
-        /// nothing is ever published.
-        #[key(Number, Optional, "2.5")]
+described! {
+    /// What jobs may use up. The operator must decide what has no default.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct LimitsConfig {
+        /// Epsilon that publishing columns with noise may cost, over all jobs of all data users;
+        /// without it nothing is published.
+        #[key("2.5")]
         pub epsilon_total: Option<Epsilon>,
-        /// Whether jobs that promise no epsilon and delta for everything they reveal are refused;
-        /// `heda provider setup` writes `true`.
-        #[key(Flag, Default("false"), "true")]
-        #[serde(default)]
-        pub privacy_required: bool,
-        /// Epsilon that everything that private jobs reveal of a row may reach, over all jobs and
-        /// by everybody together; without it no private job is served.
-        #[key(Number, Optional, "2")]
+        /// Whether the provider refuses jobs that are not private: a private job guarantees an epsilon
+        /// and a delta for everything that it reveals of a row. `heda provider setup` writes `true`.
+        #[key("true")]
+        pub privacy_required: bool = false,
+        /// Epsilon that all private jobs of all data users may reach together, for as long as the
+        /// ledger lives; without it no private job is served. No step is answered twice, so a job
+        /// never costs more than its plan. Decide it before the first job.
+        #[key("2")]
         pub privacy_epsilon_total: Option<Epsilon>,
-        /// The same for the jobs of one data user; three quarters of it when not given and several
-        /// data users are allowed, so that none of them can take, or set aside, everything.
-        #[key(Number, Optional, "1")]
+        /// Epsilon that the private jobs of one data user may reach; by default everything, or three
+        /// quarters of it if several data users are allowed, so that none of them can take all.
+        #[key("1")]
         pub privacy_epsilon_per_user: Option<Epsilon>,
-        /// Delta of both; goes with `privacy_epsilon_total`.
-        #[key(Number, Optional, "1e-6")]
+        /// Delta of private jobs; `privacy_epsilon_total` needs it.
+        #[key("1e-6")]
         pub privacy_delta: Option<Delta>,
-        /// On how many other providers' noise a private job may count besides this one's own; all
-        /// but one of the known ones among the others when not given, and never more than those; 0:
-        /// its own suffices.
-        #[key(Whole, Optional, "0")]
+        /// How many other providers a private job may count on for noise; never more than all but one
+        /// of the known ones that take part, which is the default. With 0 this provider's own noise
+        /// suffices.
+        #[key("0")]
         pub privacy_trusted: Option<u32>,
-        /// Whether a data user is told, at the end of its job, how large a further private job of
-        /// its own may be; this tells a bound on what others have used.
-        #[key(Flag, Default("true"), "false")]
-        #[serde(default = "default_told")]
-        pub privacy_room_told: bool,
-        /// The fewest rows that an iteration may be about.
-        #[key(Count, Required, "50")]
+        /// Whether a data user learns, at the end of its job, how large its next private job may be;
+        /// this gives it a bound on what other data users have used.
+        #[key("false")]
+        pub privacy_room_told: bool = true,
+        /// Smallest number of rows in an iteration.
+        #[key("50")]
         pub rows_per_batch_min: NonZeroU64,
-        /// The fewest rows that may be held out for evaluation, if any are.
-        #[key(Count, Default("20"), "20")]
-        #[serde(default = "default_held_out")]
-        pub held_out_rows_min: NonZeroU64,
-        /// Iterations in one job.
-        #[key(Count, Required, "100")]
+        /// Smallest number of rows that may be held out for evaluation, if any are.
+        #[key("20")]
+        pub held_out_rows_min: NonZeroU64 = count(20),
+        /// Largest number of iterations in a job.
+        #[key("100")]
         pub iterations_per_job: NonZeroU64,
-        /// Iterations on one day, by everybody together; an evaluation counts as one.
-        #[key(Count, Required, "1000")]
+        /// Largest number of iterations in a day, over all jobs of all data users; an evaluation
+        /// counts as one.
+        #[key("1000")]
         pub iterations_per_day: NonZeroU64,
-        /// Evaluations on held-out rows for each model of a job; one that is lost may be repeated.
-        #[key(Count, Default("5"), "5")]
-        #[serde(default = "default_evaluations")]
-        pub evaluations_per_model: NonZeroU64,
-        /// How many of the other providers in a job must be known ones.
-        #[key(Whole, Required, "1")]
+        /// Largest number of evaluations on held-out rows for each model of a job; one that was lost
+        /// may be repeated.
+        #[key("5")]
+        pub evaluations_per_model: NonZeroU64 = count(5),
+        /// How many of the other providers in a job must be known ones. Gradients are sums over all
+        /// providers: a data user that plays all the others sees the gradients of this one.
+        #[key("1")]
         pub known_co_providers_min: u64,
-        /// Numbers that a job may learn for each unknown value of this provider.
-        #[key(Number, Required, "0.2")]
+        /// How many numbers a job may learn for each unknown value of this provider's rows.
+        #[key("0.2")]
         pub revealed_per_unknown_max: Positive,
-        /// Numbers that a data user may learn over all of its jobs for each unknown value of this
-        /// provider; as for one job when not given.
-        #[key(Number, Optional, "0.4")]
+        /// How many numbers a data user may learn over all of its jobs for each unknown value of this
+        /// provider's rows; by default as many as in one job.
+        #[key("0.4")]
         pub revealed_per_unknown_lifetime_max: Option<Positive>,
-        /// Whether a data user may train with sets of providers such that one provider's part
-        /// follows by subtraction: with a provider and later without it, for instance.
-        #[key(Flag, Default("false"), "true")]
-        #[serde(default)]
-        pub rosters_may_single_out: bool,
-        /// Engines; `paper` only when named here.
-        #[key(SomeNamed(engines), Computed(stated_engines), "[\"paper\"]")]
-        #[serde(default = "default_engines")]
-        pub engines: Vec<Engine>,
-        /// Ways of publishing; only `laplace` has a proven epsilon for linked rows.
-        #[key(Texts, Default("[\"laplace\"]"), "[\"laplace\"]")]
-        #[serde(default = "default_mechanisms")]
-        pub mechanisms: Vec<Mechanism>,
-        /// Jobs at once.
-        #[key(Count, Default("4"), "4")]
-        #[serde(default = "default_jobs")]
-        pub concurrent_jobs: NonZeroU64,
-        /// Jobs at once of one data user.
-        #[key(Count, Default("2"), "1")]
-        #[serde(default = "default_jobs_per_peer")]
-        pub concurrent_jobs_per_peer: NonZeroU64,
-        /// Memory for what data users have sent and jobs have not read yet, in all; every job has
-        /// an equal part of it.
-        #[key(Count, Default("64"), "64")]
-        #[serde(default = "default_waiting")]
-        pub waiting_megabytes: NonZeroU64,
-        /// Connections at once that have not proved who they are.
-        #[key(Count, Default("256"), "256")]
-        #[serde(default = "default_unknown")]
-        pub unknown_connections: NonZeroU64,
-        /// Jobs and refusals that the ledger keeps beside those that its budgets need.
-        #[key(Count, Default("10000"), "10000")]
-        #[serde(default = "default_kept")]
-        pub records_kept: NonZeroU64,
-        /// How often the features may be ranked, or sums of columns given, in one job; it is done
-        /// again after a loss.
-        #[key(Count, Default("20"), "20")]
-        #[serde(default = "default_rankings")]
-        pub rankings_per_job: NonZeroU64,
-        /// How long a data user that broke the protocol waits before its next session; twice as
-        /// long each further time, up to 64 times; 0: not at all.
-        #[key(Whole, Default("1"), "5")]
-        #[serde(default = "default_breach_pause")]
-        pub breach_pause_seconds: u32,
-        /// How long to wait for a data user's answer.
-        #[key(Whole, Default("300"), "60")]
-        #[serde(default = "default_answer")]
-        pub answer_seconds: SecondsValue,
-        /// How long jobs may go on after the wish to stop.
-        #[key(Whole, Default("60"), "30")]
-        #[serde(default = "default_grace")]
-        pub stop_grace_seconds: SecondsValue,
+        /// Whether a data user may train with sets of providers whose difference is one provider,
+        /// for example with a provider and later without it: a subtraction then shows that
+        /// provider's part.
+        #[key("true")]
+        pub rosters_may_single_out: bool = false,
+        /// Engines that may be used; `paper` leaks more, so it must be named here.
+        #[key("[\"paper\"]")]
+        pub engines: Vec<Engine> = vec![Engine::default()],
+        /// Ways of publishing that may be used; only `laplace` has a proven epsilon for linked rows.
+        #[key("[\"laplace\"]")]
+        pub mechanisms: Vec<Mechanism> = vec![Mechanism::Laplace],
+        /// Largest number of jobs at the same time.
+        #[key("4")]
+        pub concurrent_jobs: NonZeroU64 = count(4),
+        /// Largest number of jobs of one data user at the same time.
+        #[key("1")]
+        pub concurrent_jobs_per_peer: NonZeroU64 = count(2),
+        /// Memory in MiB for messages that jobs have not read yet; each job has an equal part of it.
+        #[key("64")]
+        pub waiting_megabytes: NonZeroU64 = count(64),
+        /// Largest number of connections at the same time whose peer has not proved who it is.
+        #[key("256")]
+        pub unknown_connections: NonZeroU64 = count(256),
+        /// Largest number of jobs and refusals that the ledger keeps beyond those that its budgets
+        /// need.
+        #[key("10000")]
+        pub records_kept: NonZeroU64 = count(10_000),
+        /// How often a job may rank the features or ask for sums of columns; it asks again after a
+        /// loss of connection.
+        #[key("20")]
+        pub rankings_per_job: NonZeroU64 = count(20),
+        /// Seconds that a data user that broke the protocol must wait; each further breach doubles
+        /// them, up to 64 times as many. With 0 it need not wait.
+        #[key("5")]
+        pub breach_pause_seconds: u32 = 1,
+        /// Seconds to wait for an answer of a data user.
+        #[key("60")]
+        pub answer_seconds: SecondsValue = SecondsValue::of(300),
+        /// Seconds that running jobs have to end after a request to stop.
+        #[key("30")]
+        pub stop_grace_seconds: SecondsValue = SecondsValue::of(60),
     }
-}
-
-fn default_told() -> bool {
-    true
-}
-
-fn default_engines() -> Vec<Engine> {
-    vec![Engine::default()]
-}
-
-fn default_mechanisms() -> Vec<Mechanism> {
-    vec![Mechanism::Laplace]
-}
-
-fn default_held_out() -> NonZeroU64 {
-    NonZeroU64::MIN.saturating_add(19)
-}
-
-fn default_evaluations() -> NonZeroU64 {
-    NonZeroU64::MIN.saturating_add(4)
-}
-
-fn default_jobs() -> NonZeroU64 {
-    NonZeroU64::MIN.saturating_add(3)
-}
-
-fn default_jobs_per_peer() -> NonZeroU64 {
-    NonZeroU64::MIN.saturating_add(1)
-}
-
-fn default_waiting() -> NonZeroU64 {
-    NonZeroU64::MIN.saturating_add(63)
-}
-
-fn default_unknown() -> NonZeroU64 {
-    NonZeroU64::MIN.saturating_add(255)
-}
-
-fn default_kept() -> NonZeroU64 {
-    NonZeroU64::MIN.saturating_add(9_999)
-}
-
-fn default_rankings() -> NonZeroU64 {
-    NonZeroU64::MIN.saturating_add(19)
 }
 
 impl LimitsConfig {
@@ -360,22 +277,13 @@ impl LimitsConfig {
     }
 }
 
-fn default_breach_pause() -> u32 {
-    1
-}
-
-fn default_answer() -> SecondsValue {
-    SecondsValue::of(300)
-}
-
-fn default_grace() -> SecondsValue {
-    SecondsValue::of(60)
-}
-
 impl ProviderConfig {
+    /// The usual name of the file.
+    pub const FILE: &str = "provider.toml";
+
     /// Reads and checks a file.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let mut config: Self = read(path, &PROVIDER_KEYS)?;
+        let mut config: Self = read_text(path, Self::FILE, super::FILE_LIMIT)?;
         config
             .check()
             .map_err(|problem| ConfigError::Contradiction {

@@ -1,141 +1,37 @@
-//! The reference against the code: every key that a file may have is in it, with the default that
-//! the code has and an example that can be read.
+//! What the descriptions of keys become: defaults, examples, messages.
 
-use super::{JOB_KEYS, JobConfig, PROVIDER_KEYS, ProviderConfig};
-use heda_learn::reference::{FileKeys, Key};
-use serde::de::DeserializeOwned;
-use std::collections::BTreeSet;
+use super::{JobConfig, ProviderConfig, files};
+use crate::daemon::breaches::MOST_DOUBLINGS;
+use heda_dp::gdp::Delta;
+use heda_learn::optimise::{PenaltyPath, usual_iterations};
+use heda_learn::reference::Key;
 
 const JOB: &str = include_str!("../../tests/files/job.toml");
-const PROVIDER: &str = include_str!("../../tests/files/provider.toml");
 
-/// Sections that are values of the table above them in the code.
-fn is_section(keys: &FileKeys, name: &str) -> bool {
-    let mut sections = keys.sections().into_iter();
-    sections.any(|section| section.trim_end_matches("[]") == name)
-}
-
-/// A file with a line at the end of a section, and without another line of this key.
-fn with(text: &str, section: &str, name: &str, line: &str) -> String {
-    let header = match section.strip_suffix("[]") {
-        _ if section.is_empty() => String::new(),
-        Some(list) => format!("[[{list}]]"),
-        None => format!("[{section}]"),
-    };
-    let mut out = String::new();
-    let mut here = header.is_empty();
-    let mut done = false;
-    if here {
-        out += &format!("{line}\n");
-        done = true;
-    }
-    for old in text.lines() {
-        if old.starts_with('[') {
-            // Of several entries the first one.
-            here = old == header && !done;
-        }
-        let same = here && old.split('=').next().is_some_and(|key| key.trim() == name);
-        if !same {
-            out += &format!("{old}\n");
-        }
-        if old == header && !done {
-            out += &format!("{line}\n");
-            done = true;
-        }
-    }
-    match done {
-        true => out,
-        false => format!("{out}\n{header}\n{line}\n"),
-    }
-}
-
-/// The names that the code knows in a section, from its message about one that it does not.
-fn known<T: DeserializeOwned>(text: &str, section: &str) -> BTreeSet<String> {
-    let wrong = with(text, section, "no_such_key", "no_such_key = 1");
-    let error = toml::from_str::<T>(&wrong)
-        .err()
-        .map(|e| e.message().to_owned());
-    let error = error.unwrap_or_default();
-    assert!(
-        error.starts_with("unknown field `no_such_key`"),
-        "[{section}]: {error}"
-    );
-    error
-        .split('`')
-        .skip(3)
-        .step_by(2)
-        .map(str::to_owned)
-        .collect()
-}
-
-fn check<T: DeserializeOwned + PartialEq + std::fmt::Debug>(text: &str, keys: &FileKeys) {
-    for section in keys.sections() {
-        let listed = keys.keys().filter(|key| key.section == section);
-        let listed: BTreeSet<String> = listed.map(|key| key.name.to_owned()).collect();
-        let mut known = known::<T>(text, section);
-        if section.is_empty() {
-            known.retain(|name| !is_section(keys, name));
-        }
-        assert_eq!(listed, known, "[{section}] of {}", keys.file);
-    }
-    for key in keys.keys() {
-        check_example::<T>(text, key);
-        check_default::<T>(text, key);
-    }
-}
-
-fn check_example<T: DeserializeOwned>(text: &str, key: &Key) {
-    let Key {
-        section,
-        name,
-        example,
-        ..
-    } = key;
-    let line = format!("{name} = {example}");
-    // A section may need more than this key; that is no fault of the example.
-    let lines = match *section {
-        "reproducible" => "seed = 1\nparty = \"a\"".to_owned(),
-        "privacy" => match *name {
-            "epsilon" => "epsilon = 1\nrows = 9".to_owned(),
-            "rows" => "epsilon = 1\nrows = 30000".to_owned(),
-            _ => format!("epsilon = 1\nrows = 9\n{line}"),
-        },
-        _ => line.clone(),
-    };
-    let read = toml::from_str::<T>(&with(text, section, name, &lines));
-    assert!(
-        read.is_ok(),
-        "{line}: {}",
-        read.err().map_or(String::new(), |e| e.to_string())
-    );
-}
-
-fn check_default<T: DeserializeOwned + PartialEq + std::fmt::Debug>(text: &str, key: &Key) {
-    let Key { section, name, .. } = key;
-    let Some(default) = key.need.default() else {
-        return;
-    };
-    if *name == "iota" {
-        return; // Completed after reading: `a_job_encrypts_everything_by_default`.
-    }
-    let without = with(text, section, name, "");
-    let stated = with(text, section, name, &format!("{name} = {default}"));
-    let read = |text: &str| toml::from_str::<T>(text).map_err(|e| format!("{name}: {e}"));
-    assert_eq!(
-        read(&without).unwrap(),
-        read(&stated).unwrap(),
-        "default of {name}"
-    );
+/// Every key of a table and of its sections.
+fn all(keys: &[Key]) -> Vec<&Key> {
+    let inner = keys.iter().filter_map(Key::section);
+    let inner = inner.flat_map(|(keys, _)| all(keys));
+    keys.iter().chain(inner).collect()
 }
 
 #[test]
-fn every_key_of_a_job_is_in_the_reference() {
-    check::<JobConfig>(JOB, &JOB_KEYS);
-}
-
-#[test]
-fn every_key_of_a_provider_is_in_the_reference() {
-    check::<ProviderConfig>(PROVIDER, &PROVIDER_KEYS);
+fn every_key_has_a_sentence_and_an_example_that_can_be_read() {
+    let files = files();
+    let keys: Vec<&Key> = files.iter().flat_map(|file| all(&file.keys)).collect();
+    for key in &keys {
+        let text = key.text.trim();
+        assert!(
+            text.ends_with('.') && text.len() > 9,
+            "{}: {text}",
+            key.name
+        );
+        if let Some(example) = key.example {
+            let line = format!("{} = {example}", key.name);
+            assert!(toml::from_str::<toml::Table>(&line).is_ok(), "{line}");
+        }
+    }
+    assert!(keys.len() > 110, "{} keys", keys.len());
 }
 
 #[test]
@@ -164,16 +60,26 @@ fn messages_are_in_the_words_of_the_file() {
             "optimiser = \"lbfgs\"",
             "for example optimiser = { name = \"lbfgs\" }",
         ),
+        (
+            "optimiser = { name = \"lbfgs\" }",
+            "optimiser = { name = \"lbfgs\", memori = 3 }",
+            "did you mean `memory`?",
+        ),
         ("data_set =", "dataset =", "did you mean `data_set`?"),
         (
             "iterations = 40",
             "iterations = \"many\"",
-            "`iterations` is a whole number from 1 upwards",
+            "`iterations` is \"many\"; it must be a whole number from 1 to 1000000",
+        ),
+        (
+            "held_out = 0.2",
+            "held_out = 0.95",
+            "`held_out` is 0.95; it must be a number from 0 to 0.9, for example held_out = 0.25",
         ),
         (
             "on_loss = \"wait\"",
             "on_loss = \"panic\"",
-            "`on_loss` is one of \"wait\", \"continue\"",
+            "`on_loss` is \"panic\"; it must be one of \"wait\", \"continue\"",
         ),
         (
             "answer_seconds = 60",
@@ -183,13 +89,48 @@ fn messages_are_in_the_words_of_the_file() {
         (
             "address = \"a.example:7443\"",
             "address = 7443",
-            "`address` is a text in quotes",
+            "`address` is 7443; it must be a text in quotes",
+        ),
+        (
+            "address = \"a.example:7443\"\n",
+            "",
+            "line 17: the key `address` is missing; add it, for example address = \"a.example:7443\"",
         ),
     ] {
         assert!(JOB.contains(from), "{from}");
         std::fs::write(&path, JOB.replacen(from, to, 1)).unwrap();
         let error = JobConfig::load(&path).unwrap_err().to_string();
         assert!(error.contains(words) && error.contains("line "), "{error}");
-        assert!(!error.contains("internally tagged"), "{error}");
+        assert!(!error.contains("tagged"), "{error}");
+    }
+}
+
+#[test]
+fn numbers_in_texts_are_those_of_the_code() {
+    let files = files();
+    let text = |file: &str, name: &str| {
+        let file = files.iter().find(|f| f.file == file).unwrap();
+        let key = all(&file.keys).into_iter().find(|key| key.name == name);
+        key.unwrap().text
+    };
+    let path = PenaltyPath::usual();
+    let tried = path.values().iter().map(f64::to_string);
+    let tried: Vec<String> = tried.collect();
+    let (last, first) = tried.split_last().unwrap();
+    let tried = format!("tries C = {} and {last} ", first.join(", "));
+    let iterations = format!("by default {} and the square root", usual_iterations(0));
+    let most = Delta::default_for(1).to_string();
+    for (file, name, words) in [
+        (JobConfig::FILE, "penalty", tried),
+        (JobConfig::FILE, "iterations", iterations),
+        (JobConfig::FILE, "delta", format!("at most {most} and")),
+        (
+            ProviderConfig::FILE,
+            "breach_pause_seconds",
+            format!("up to {} times", 1 << MOST_DOUBLINGS),
+        ),
+    ] {
+        let text = text(file, name).split_whitespace().collect::<Vec<_>>();
+        assert!(text.join(" ").contains(&words), "{name}: {words}");
     }
 }

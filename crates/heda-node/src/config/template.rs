@@ -1,16 +1,18 @@
 //! Files that people would otherwise write by hand, complete and with comments.
 
-use super::LimitsConfig;
 use super::invitation::{Answer, Invitation};
 use super::privacy::PrivacyConfig;
 use super::values::Name;
+use super::{JobConfig, LimitsConfig, ProviderConfig};
 use crate::guard::ledger::PrivateCap;
 use crate::identity::fingerprint::PeerFingerprint;
 use heda_dp::epsilon::Epsilon;
 use heda_learn::loss::LossKind;
+use heda_learn::reference::FileKeys;
 use heda_learn::schema::Schema;
 use heda_learn::table::CsvFormat;
-use std::fmt::Write;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -112,16 +114,10 @@ fn invited_cap(privacy: &PrivacyConfig) -> Result<PrivateCap, TooMuchAsked> {
     })
 }
 
-fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
-}
-
 /// An entry of a provider that another one knows.
 pub fn known_provider(name: &Name, fingerprint: PeerFingerprint) -> String {
-    format!(
-        "\n[[known_provider]]\nname = {}\nfingerprint = \"{fingerprint}\"\n",
-        quoted(name.as_str())
-    )
+    let name = toml::Value::from(name.as_str());
+    format!("\n[[known_provider]]\nname = {name}\nfingerprint = \"{fingerprint}\"\n")
 }
 
 impl ProviderSetup<'_> {
@@ -130,110 +126,64 @@ impl ProviderSetup<'_> {
         ROWS_PER_BATCH.min(training as u64).max(1)
     }
 
-    /// How the rows are written, where that was said.
-    fn csv_line(&self) -> String {
-        let as_table = toml::Value::try_from(self.csv);
-        match (self.csv == CsvFormat::default(), as_table) {
-            (false, Ok(table)) => format!("csv = {table}\n"),
-            _ => String::new(),
-        }
-    }
-
     /// Of a job.
     fn iterations(&self) -> u64 {
         self.invitation.iterations(self.schema)
     }
 
-    /// What private jobs may cost, and whether others are served.
-    fn privacy_lines(&self) -> String {
-        let Some(cap) = self.private else {
-            return "# Sums without a guarantee are served. `true` would refuse every job that does not\n\
-                    # promise an epsilon and a delta for everything it reveals of a row.\n\
-                    privacy_required = false\n\
-                    # privacy_epsilon_total = 2\n# privacy_delta = 1e-6\n"
-                .to_owned();
-        };
-        format!(
-            "# Only jobs that promise an epsilon and a delta for everything they reveal of a row.\n\
-             privacy_required = true\n\
-             # What all of them together may reach, for as long as the ledger lives. No step of a job is\n\
-             # answered twice, so a job never costs more than its plan. Decide it before the first job.\n\
-             privacy_epsilon_total = {}\nprivacy_delta = {}\n\
-             # On how many other providers' noise a job may count besides this one's. When not given,\n\
-             # all but one of those of its providers that are listed below.\n\
-             # privacy_trusted = 0\n\
-             # Whether a data user is told how large a further private job of its own may be.\n\
-             # privacy_room_told = true\n",
-            cap.epsilon, cap.delta
-        )
+    /// What the file says.
+    fn stated(&self) -> Json {
+        let Self { invitation, .. } = self;
+        let known = self
+            .known
+            .iter()
+            .map(|provider| json!({ "name": provider.name, "fingerprint": provider.fingerprint }));
+        json!({
+            "identity": "identity",
+            "data_set": invitation.data_set,
+            "data": self.data.display().to_string(),
+            "csv": (self.csv != CsvFormat::default()).then_some(self.csv),
+            "schema": "schema.toml",
+            "listen": self.listen,
+            "store": "store",
+            "allow": [{ "name": invitation.from, "fingerprint": invitation.fingerprint }],
+            "known_provider": known.collect::<Vec<_>>(),
+            "limits": {
+                "epsilon_total": self.epsilon_total,
+                "privacy_required": self.private.is_some(),
+                "privacy_epsilon_total": self.private.map(|cap| cap.epsilon),
+                "privacy_delta": self.private.map(|cap| cap.delta),
+                "rows_per_batch_min": self.rows_per_batch(),
+                "iterations_per_job": self.iterations(),
+                "iterations_per_day": self.iterations().saturating_mul(JOBS_PER_DAY),
+                "known_co_providers_min": self.known.len(),
+                "revealed_per_unknown_max": REVEALED,
+            },
+        })
     }
 
     /// The whole `provider.toml`.
     pub fn to_toml(&self) -> String {
-        let Self { invitation, .. } = self;
-        let mut text = format!(
-            "# Made by `heda provider setup`; docs/reference.md has every key. Paths are relative \
-             to this file.\n\n\
-             # Key and certificate of this provider. Keep identity/key.pem secret.\n\
-             identity = \"identity\"\n\
-             # The name under which the ledger counts what jobs use up.\n\
-             data_set = {}\n\
-             # The rows, CSV or Parquet, and what their columns mean.\n\
-             data = {}\n{}schema = \"schema.toml\"\n\
-             # Where data users connect.\n\
-             listen = \"{}\"\n\
-             # The ledger: what was promised and what was used. Back it up.\n\
-             store = \"store\"\n\n\
-             # Who may ask. `columns = [...]` would hold a data user to some columns.\n\
-             [[allow]]\nname = {}\nfingerprint = \"{}\"\n\n\
-             # How much, for everybody together.\n[limits]\n",
-            quoted(invitation.data_set.as_str()),
-            quoted(&self.data.display().to_string()),
-            self.csv_line(),
-            self.listen,
-            quoted(invitation.from.as_str()),
-            invitation.fingerprint,
-        );
-        text += &self.privacy_lines();
-        let publish = match self.epsilon_total {
-            Some(epsilon) => format!("epsilon_total = {epsilon}\n"),
-            None => "# epsilon_total = 1.0\n".to_owned(),
-        };
-        let _ = write!(
-            text,
-            "# What publishing columns with noise may cost in all; without it nothing is published.\n\
-             {publish}\
-             # The fewest rows that a gradient may be about.\n\
-             rows_per_batch_min = {}\n\
-             # Iterations of one job, and of all jobs on one day.\n\
-             iterations_per_job = {}\niterations_per_day = {}\n\
-             # Numbers that a job may learn for each value of a row that it does not know.\n\
-             revealed_per_unknown_max = {REVEALED}\n\
-             # How many of the other providers of a job must be listed below. Gradients are summed\n\
-             # over all providers: a data user that plays all the others itself sees this one's.\n\
-             known_co_providers_min = {}\n",
-            self.rows_per_batch(),
-            self.iterations(),
-            self.iterations().saturating_mul(JOBS_PER_DAY),
-            self.known.len(),
-        );
-        for answer in self.known {
-            text += &known_provider(&answer.name, answer.fingerprint);
-        }
-        text
+        let about = "Made by `heda provider setup`; docs/reference.md has every key. Paths are \
+                     relative to this file.";
+        let also = [
+            "columns",
+            "epsilon_total",
+            "privacy_epsilon_total",
+            "privacy_delta",
+            "privacy_trusted",
+            "privacy_room_told",
+        ];
+        let file = FileKeys::of::<ProviderConfig>(ProviderConfig::FILE);
+        file.commented(about, &self.stated(), &also)
     }
 
     /// The limits in it, as they will be read.
     ///
     /// # Errors
     /// If they cannot be read back.
-    pub fn limits(&self) -> Result<LimitsConfig, toml::de::Error> {
-        #[derive(serde::Deserialize)]
-        struct Limited {
-            limits: LimitsConfig,
-        }
-        let file: Limited = toml::from_str(&self.to_toml())?;
-        Ok(file.limits)
+    pub fn limits(&self) -> Result<LimitsConfig, serde_json::Error> {
+        LimitsConfig::deserialize(&self.stated()["limits"])
     }
 
     /// The same in words, for the operator and for the answer.
@@ -276,84 +226,40 @@ pub struct Minimised {
     pub c: Option<f64>,
     /// Whether the penalty is chosen by held-out rows.
     pub chosen: bool,
-    /// Whether every class counts as much as the others together.
+    /// Whether all classes have the same weight in total.
     pub balanced: bool,
 }
 
-impl Minimised {
-    fn lines(&self) -> String {
-        let given =
-            |c: f64| format!("# The penalty as scikit-learn's C; 1 if not given.\nc = {c:?}\n");
-        let c = match self.chosen {
-            true => Some(
-                "# Several penalties are tried; one half of the held-out rows chooses, the other half\n\
-                 # is for the report.\npenalty = \"auto\"\n"
-                    .to_owned(),
-            ),
-            false => self.c.map(given),
-        };
-        let balanced = self.balanced.then_some(
-            "# Every class counts as much as the others together.\nclass_weight = \"balanced\"\n",
-        );
-        c.unwrap_or_default() + balanced.unwrap_or_default()
-    }
-}
-
-/// A data user's `job.toml` for an invitation; providers come from their answers.
+/// A data user's `job.toml` for an invitation; providers come from their answers. How a private job
+/// trains follows from its guarantee.
 pub fn job(invitation: &Invitation, minimised: &Minimised) -> String {
     let terms = &invitation.terms;
-    if let Some(privacy) = &terms.privacy {
-        return private_job(invitation, privacy);
+    let mut stated = json!({
+        "identity": "identity",
+        "schema": "schema.toml",
+        "data_set": invitation.data_set,
+        "held_out": terms.held_out,
+    });
+    match &terms.privacy {
+        Some(privacy) => {
+            let delta = Some(privacy.delta());
+            stated["privacy"] = json!(PrivacyConfig { delta, ..*privacy });
+        }
+        None => {
+            stated["engine"] = json!(terms.engine);
+            stated["iota"] = json!("all");
+            stated["loss"] = json!(minimised.loss);
+            stated["iterations"] = json!(minimised.iterations);
+            match minimised.chosen {
+                true => stated["penalty"] = json!("auto"),
+                false => stated["c"] = json!(minimised.c),
+            }
+            stated["class_weight"] = json!(minimised.balanced.then_some("balanced"));
+        }
     }
-    format!(
-        "# Made by `heda invite`; docs/reference.md has every key. Paths are relative to this file.\n\
-         # Providers come from their answers: heda train job.toml --answers answers\n\n\
-         # Key and certificate of the data user. Keep identity/key.pem secret.\n\
-         identity = \"identity\"\n\
-         # The schema and the name of the data, as in the invitation.\n\
-         schema = \"schema.toml\"\ndata_set = {}\n\
-         # How gradients are computed, and how many features are encrypted: all of them.\n\
-         engine = \"{}\"\niota = \"all\"\n\
-         # What is minimised, in how many iterations at most.\n\
-         loss = {}\niterations = {}\n{}\
-         # Share of the rows that the model is evaluated on.\n\
-         held_out = {}\n",
-        quoted(invitation.data_set.as_str()),
-        terms.engine.name(),
-        quoted(&minimised.loss.to_string()),
-        minimised.iterations,
-        minimised.lines(),
-        terms.held_out.get(),
-    )
-}
-
-/// The same for a private job: how it trains follows from its promise.
-fn private_job(invitation: &Invitation, privacy: &PrivacyConfig) -> String {
-    let trusted = match privacy.trusted {
-        Some(trusted) => format!("trusted = {trusted}\n"),
-        None => "# trusted = 0\n".to_owned(),
-    };
-    format!(
-        "# Made by `heda invite`; docs/reference.md has every key. Paths are relative to this file.\n\
-         # Providers come from their answers: heda train job.toml --answers answers\n\n\
-         # Key and certificate of the data user. Keep identity/key.pem secret.\n\
-         identity = \"identity\"\n\
-         # The schema and the name of the data, as in the invitation.\n\
-         schema = \"schema.toml\"\ndata_set = {}\n\
-         # Share of the rows that the model is evaluated on.\n\
-         held_out = {}\n\n\
-         # What is promised for everything that the job reveals of a row; steps and noise follow.\n\
-         [privacy]\nepsilon = {}\ndelta = {}\n\
-         # About how many training rows all providers have together.\n\
-         rows = {}\n\
-         # On how many others' noise each provider counts besides its own; all but one when not given.\n\
-         {trusted}",
-        quoted(invitation.data_set.as_str()),
-        invitation.terms.held_out.get(),
-        privacy.epsilon,
-        privacy.delta(),
-        privacy.rows,
-    )
+    let about = "Made by `heda invite`; docs/reference.md has every key. Paths are relative to this \
+                 file. Providers come from their answers: heda train job.toml --answers answers";
+    FileKeys::of::<JobConfig>(JobConfig::FILE).commented(about, &stated, &["trusted"])
 }
 
 #[cfg(test)]

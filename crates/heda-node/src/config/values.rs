@@ -2,69 +2,65 @@
 
 pub use heda_job::description::{Name, NoName, Share};
 use heda_job::proposal::ClassWeight;
+use heda_learn::reference::{FileValue, Form};
 use heda_learn::schema::Schema;
-use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
+use std::num::NonZeroU64;
+use std::ops::{Bound, RangeBounds};
 use std::time::Duration;
 
-/// A finite number above zero.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub struct Positive(f64);
+/// Finite numbers within bounds that a file may have.
+macro_rules! numbers {
+    ($($(#[doc = $doc:literal])+ $name:ident from $least:expr;)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize)]
+        pub struct $name(f64);
 
-impl Positive {
-    /// For defaults in the code.
-    pub(super) const fn of(value: f64) -> Self {
-        Self(value)
-    }
+        impl $name {
+            /// For defaults in the code.
+            pub(super) const fn of(value: f64) -> Self {
+                Self(value)
+            }
 
-    /// The number.
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for Positive {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let value = f64::deserialize(from)?;
-        if value.is_finite() && value > 0.0 {
-            return Ok(Self(value));
+            /// The number.
+            pub fn get(self) -> f64 {
+                self.0
+            }
         }
-        Err(D::Error::custom(format!("{value} is not a number above 0")))
-    }
-}
 
-/// A number that is zero or more, such as a tolerance.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
-pub struct NotNegative(f64);
-
-impl NotNegative {
-    /// For defaults in the code.
-    pub(super) const fn of(value: f64) -> Self {
-        Self(value)
-    }
-
-    /// The number.
-    pub fn get(self) -> f64 {
-        self.0
-    }
-}
-
-impl<'de> Deserialize<'de> for NotNegative {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let value = f64::deserialize(from)?;
-        if value.is_finite() && value >= 0.0 {
-            return Ok(Self(value));
+        impl FileValue for $name {
+            fn form() -> Form {
+                Form::number(($least, Bound::Unbounded))
+            }
         }
-        Err(D::Error::custom(format!(
-            "{value} is not a number of at least 0"
-        )))
-    }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let value = f64::deserialize(from)?;
+                match value.is_finite() && ($least, Bound::Unbounded).contains(&value) {
+                    true => Ok(Self(value)),
+                    false => Err(serde::de::Error::custom(format!("{value} is not {}", Self::form().words()))),
+                }
+            }
+        }
+    )+};
+}
+
+numbers! {
+    /// A number above zero.
+    Positive from Bound::Excluded(0.0);
+    /// A number that is zero or more, such as a tolerance.
+    NotNegative from Bound::Included(0.0);
+}
+
+/// A count as a default; no count is below 1.
+pub(super) const fn count(number: u64) -> NonZeroU64 {
+    NonZeroU64::MIN.saturating_add(number.saturating_sub(1))
 }
 
 /// How columns are published over a network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PublishedBy {
     /// With Laplace noise: the only mechanism with a proven epsilon for linked rows.
@@ -73,20 +69,33 @@ pub enum PublishedBy {
 }
 
 /// How the penalty is found, where it is not given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PenaltyValue {
     /// Several are tried, and one is chosen by held-out rows.
     Auto,
 }
 
+heda_learn::words!(PublishedBy, PenaltyValue);
+
 /// How much the rows of each class count.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ClassWeightValue {
-    /// Every class as much as the others together.
+    /// All classes have the same weight in total.
     Balanced,
-    /// So much, by name; 1 for a class that is not named.
-    ByName(BTreeMap<String, f64>),
+    /// The weight of each row, by class; 1 for a class that is not named.
+    #[serde(untagged)]
+    ByName(BTreeMap<String, Positive>),
+}
+
+impl FileValue for ClassWeightValue {
+    fn form() -> Form {
+        Form::Any(vec![
+            Form::OneOf(vec!["balanced".to_owned()]),
+            Form::Numbers(Vec::new()),
+        ])
+    }
 }
 
 /// A weight for a class that the schema does not have.
@@ -115,48 +124,21 @@ impl ClassWeightValue {
                     classes: classes.join(", "),
                 });
             };
-            all[class] = *weight;
+            all[class] = weight.get();
         }
         Ok(ClassWeight::Given(all))
     }
 }
 
-impl<'de> Deserialize<'de> for ClassWeightValue {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(ClassWeightsVisitor)
-    }
-}
-
-struct ClassWeightsVisitor;
-
-impl<'de> Visitor<'de> for ClassWeightsVisitor {
-    type Value = ClassWeightValue;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"balanced\", or a table of classes and weights such as { ill = 2.0 }")
-    }
-
-    fn visit_str<E: Error>(self, word: &str) -> Result<ClassWeightValue, E> {
-        match word {
-            "balanced" => Ok(ClassWeightValue::Balanced),
-            _ => Err(E::invalid_value(serde::de::Unexpected::Str(word), &self)),
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ClassWeightValue, A::Error> {
-        let mut weights = BTreeMap::new();
-        while let Some((class, weight)) = map.next_entry::<String, Positive>()? {
-            weights.insert(class, weight.get());
-        }
-        Ok(ClassWeightValue::ByName(weights))
-    }
-}
-
 /// Whole seconds, from one to a week.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u64")]
 pub struct SecondsValue(u64);
 
 impl SecondsValue {
+    /// A week.
+    const MOST: u64 = 7 * 24 * 60 * 60;
+
     /// For defaults in the code.
     pub(super) const fn of(seconds: u64) -> Self {
         Self(seconds)
@@ -168,7 +150,13 @@ impl SecondsValue {
     }
 }
 
-/// A time that is not waited for.
+impl FileValue for SecondsValue {
+    fn form() -> Form {
+        Form::whole(1.0..=Self::MOST as f64)
+    }
+}
+
+/// A time that nobody waits.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0} seconds are not between 1 and a week")]
 pub struct NoSeconds(u64);
@@ -178,59 +166,28 @@ impl TryFrom<u64> for SecondsValue {
 
     fn try_from(seconds: u64) -> Result<Self, NoSeconds> {
         match seconds {
-            1..=604_800 => Ok(Self(seconds)),
+            1..=Self::MOST => Ok(Self(seconds)),
             other => Err(NoSeconds(other)),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for SecondsValue {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Self::try_from(u64::deserialize(from)?).map_err(D::Error::custom)
-    }
-}
-
 /// How many features are encrypted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum IotaValue {
     /// All of them, so that nothing is published.
     All,
-    /// This many, the best ones.
-    Best(u64),
     /// As many as the goal under `[auto]` asks for.
     Auto,
+    /// This many, the best ones.
+    #[serde(untagged)]
+    Best(u64),
 }
 
-impl<'de> Deserialize<'de> for IotaValue {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(IotaVisitor)
-    }
-}
-
-struct IotaVisitor;
-
-impl Visitor<'_> for IotaVisitor {
-    type Value = IotaValue;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number of features, `all` or `auto`")
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<IotaValue, E> {
-        match text {
-            "all" => Ok(IotaValue::All),
-            "auto" => Ok(IotaValue::Auto),
-            _ => Err(E::invalid_value(serde::de::Unexpected::Str(text), &self)),
-        }
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<IotaValue, E> {
-        Ok(IotaValue::Best(number))
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<IotaValue, E> {
-        u64::try_from(number)
-            .map(IotaValue::Best)
-            .map_err(|_| E::invalid_value(serde::de::Unexpected::Signed(number), &self))
+impl FileValue for IotaValue {
+    fn form() -> Form {
+        let words = ["all", "auto"].map(str::to_owned).to_vec();
+        Form::Any(vec![u64::form(), Form::OneOf(words)])
     }
 }

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The longest pause, as a multiple of the first.
-const MOST_DOUBLINGS: u32 = 6;
+/// How often the pause doubles.
+pub(crate) const MOST_DOUBLINGS: u32 = 6;
 /// How long after a pause a peer's breaches are forgotten.
 const MEMORY: Duration = Duration::from_secs(600);
 

@@ -7,6 +7,7 @@
 
 use super::trust::TrustError;
 use ed25519_dalek::VerifyingKey;
+use heda_learn::reference::{FileValue, Form};
 use rustls::pki_types::{CertificateDer, SubjectPublicKeyInfoDer};
 use rustls::server::ParsedCertificate;
 use sha2::{Digest, Sha256};
@@ -76,6 +77,13 @@ impl fmt::Display for PeerFingerprint {
 impl fmt::Debug for PeerFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+impl FileValue for PeerFingerprint {
+    fn form() -> Form {
+        let words = format!("a fingerprint in quotes, `{PREFIX}` and 64 hexadecimal digits");
+        Form::Text(words, Some(format!("^{PREFIX}[0-9a-fA-F]{{64}}$")))
     }
 }
 

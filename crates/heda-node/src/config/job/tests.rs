@@ -26,26 +26,30 @@ fn the_sample_is_read() {
 #[test]
 fn errors_name_the_line_and_the_reason() {
     for (from, to, word) in [
-        ("iterations = 40", "iterations = 0", "between 1 and 1000000"),
+        ("iterations = 40", "iterations = 0", "from 1 to 1000000"),
         (
             "iterations = 40",
             "iteration = 40",
             "did you mean `iterations`",
         ),
-        ("iota = 5", "iota = \"some\"", "a whole number or one of"),
-        ("iota = 5", "iota = -1", "a whole number or one of"),
-        ("epsilon = 1.5", "epsilon = 0", "zero"),
+        (
+            "iota = 5",
+            "iota = \"some\"",
+            "a whole number from 0 upwards, or",
+        ),
+        ("iota = 5", "iota = -1", "a whole number from 0 upwards, or"),
+        ("epsilon = 1.5", "epsilon = 0", "above 0 and at most 1000"),
         ("name = \"lbfgs\"", "name = \"magic\"", "magic"),
         (
             "held_out = 0.2",
             "held_out = 0.95",
-            "0.95; it must be 0 to 0.9",
+            "0.95; it must be a number from 0 to 0.9",
         ),
         ("engine = \"resident\"", "engine = \"magic\"", "magic"),
         (
             "answer_seconds = 60",
             "answer_seconds = 0",
-            "between 1 and a week",
+            "from 1 to 604800",
         ),
     ] {
         assert!(GOOD.contains(from), "{from}");
@@ -77,7 +81,7 @@ fn a_number_of_features_may_be_chosen_for_one_goal() {
         ("", "either `within_seconds` or `accuracy_loss`"),
         ("within_seconds = 60\naccuracy_loss = 1", "either"),
         ("accuracy_loss = 1", "name them as `sample`"),
-        ("within_seconds = -1", "not a number above 0"),
+        ("within_seconds = -1", "must be a number above 0"),
     ] {
         let error = auto(goal).unwrap_err();
         assert!(error.contains(word), "{error}");
@@ -119,7 +123,7 @@ fn a_penalty_is_given_or_chosen() {
     assert_eq!(chosen.penalty_path(), Some(PenaltyPath::usual()));
     let word = GOOD.replacen("c = 1.0", "penalty = \"some\"", 1);
     let error = load(&word).unwrap_err();
-    assert!(error.contains("`penalty` is one of \"auto\""), "{error}");
+    assert!(error.contains("it must be \"auto\""), "{error}");
     let both = GOOD.replacen("c = 1.0", "c = 2.0\npenalty = \"auto\"", 1);
     let error = load(&both).unwrap_err();
     assert!(error.contains("either `c` or"), "{error}");

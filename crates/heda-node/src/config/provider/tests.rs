@@ -28,7 +28,7 @@ fn errors_name_the_line_and_the_reason() {
             "epsilon_total = 2.5",
             "epsilon_total = -1",
             "line ",
-            "negative",
+            "above 0 and at most 1000",
         ),
         (
             "rows_per_batch_min = 50",
@@ -36,7 +36,7 @@ fn errors_name_the_line_and_the_reason() {
             "line ",
             "from 1 upwards",
         ),
-        ("127.0.0.1:9464", "here", "line ", "address"),
+        ("127.0.0.1:9464", "here", "line ", "IP address"),
         (
             "sha256:0000",
             "sha256:000",
