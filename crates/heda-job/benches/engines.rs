@@ -1,6 +1,5 @@
-//! One iteration of each engine on the Wisconsin rows: three providers and the data user in this
-//! process, all nine columns encrypted. Engine `paper` works on mini-batches of about 32 rows with
-//! keys of 2048 bits. Setup is not timed.
+//! One iteration of engine `resident` on the Wisconsin rows: three providers and the data user in this
+//! process, all nine columns encrypted. Setup is not timed.
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
@@ -9,7 +8,7 @@ use heda_crypto::random::Randomness;
 use heda_job::description::{RawJob, Training};
 use heda_job::job::{JobSpec, Quiet};
 use heda_job::local::{self, Parts};
-use heda_job::proposal::{Engine, JobId};
+use heda_job::proposal::JobId;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::gradient::Batch;
@@ -29,7 +28,7 @@ fn parts() -> Vec<Dataset> {
 }
 
 /// How long so many iterations took.
-fn train(engine: Engine, batches: usize, iterations: u32) -> Duration {
+fn train(iterations: u32) -> Duration {
     let randomness = Randomness::from_os();
     let schema = Arc::new(Bundle::Bcwd.schema(Coding::Paper));
     let guards = Parts::new(parts(), &randomness)
@@ -39,7 +38,7 @@ fn train(engine: Engine, batches: usize, iterations: u32) -> Duration {
         rate: 0.1,
         minimum_rate: 0.0,
         decay: 0.0,
-        batches,
+        batches: 1,
     };
     let raw = RawJob {
         training: Training {
@@ -52,7 +51,6 @@ fn train(engine: Engine, batches: usize, iterations: u32) -> Duration {
             resolution: Resolution::default(),
             ..Training::usual(&schema)
         },
-        engine,
         ..RawJob::new("bcwd", &schema)
     };
     let spec = JobSpec::new(JobId([1; 16]), raw.try_into().unwrap(), schema);
@@ -65,13 +63,7 @@ fn engines(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("iteration of 560 rows");
     group.sample_size(10);
     group.bench_function("resident", |b| {
-        b.iter_custom(|iterations| train(Engine::Resident, 1, iterations as u32));
-    });
-    group.finish();
-    let mut group = criterion.benchmark_group("iteration of 32 rows");
-    group.sample_size(10);
-    group.bench_function("paper", |b| {
-        b.iter_custom(|iterations| train(Engine::Paper, 17, iterations as u32));
+        b.iter_custom(|iterations| train(iterations as u32));
     });
     group.finish();
 }

@@ -373,7 +373,7 @@ pub(crate) enum Command {
         /// Which batch.
         batch: u32,
         /// All providers together have fewer than 2^`row_bits` rows in the batch: sets the width of
-        /// the sums. Zero with engine `paper`.
+        /// the sums. Zero with engines that do not mask their sums.
         row_bits: u32,
     },
     /// An evaluation on the held-out rows.

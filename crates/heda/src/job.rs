@@ -312,9 +312,9 @@ impl JobBuilder {
         self
     }
 
-    /// Key size of engine `paper`.
-    pub fn key_bits(mut self, bits: u32) -> Self {
-        self.raw.key_bits = bits;
+    /// An option of the engine, in its own words.
+    pub fn engine_option(mut self, name: impl Into<String>, value: u64) -> Self {
+        self.raw.engine_options.insert(name.into(), value);
         self
     }
 

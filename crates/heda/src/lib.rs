@@ -53,8 +53,7 @@
 //! # }
 //! ```
 //!
-//! Features of this crate, all on by default: `parquet` reads tables in Parquet besides CSV;
-//! `paper` has the protocol of the paper, which leaks and is here for comparison.
+//! Feature `parquet`, on by default, reads tables in Parquet besides CSV.
 
 mod client;
 pub mod clock;

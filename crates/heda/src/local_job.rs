@@ -12,19 +12,10 @@ use heda_job::description::{Ranking, Share};
 use heda_job::proposal::{ClassWeight, Engine, Privacy, Spending};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
-use heda_learn::optimise::{Method as Optimise, Settings};
+use heda_learn::optimise::Settings;
 use heda_learn::partition::Goal;
 use heda_learn::score::ScoringMethod;
 use std::sync::Arc;
-
-/// Engine `paper` trains as the paper did on its first data set: 63 steps on about 32 rows each.
-const PAPER_ITERATIONS: u32 = 63;
-/// Rows of a batch of engine `paper`.
-pub const PAPER_BATCH_ROWS: usize = 32;
-/// The rate falls as α/(1 + decay·t). Chosen by `heda experiment rate`, which a test compares with.
-pub const PAPER_RATE: f64 = 10.0;
-/// How fast it falls.
-pub const PAPER_DECAY: f64 = 0.03;
 
 /// What to run.
 #[derive(Debug, Clone)]
@@ -41,8 +32,6 @@ pub struct LocalJob {
     pub goal: Option<Goal>,
     /// How gradients are computed.
     pub engine: Engine,
-    /// Key size of engine `paper`.
-    pub key_bits: u32,
     /// How features are ranked.
     pub method: ScoringMethod,
     /// What is done with the features that are not encrypted.
@@ -65,21 +54,6 @@ pub enum Rest {
     Publish(Spending),
     /// Left out.
     Drop,
-}
-
-/// The paper's way to train so many rows: plain descent on small batches.
-pub fn paper_settings(training_rows: usize) -> Settings {
-    Settings {
-        method: Optimise::Descent {
-            rate: PAPER_RATE,
-            minimum_rate: 0.0,
-            decay: PAPER_DECAY,
-            batches: (training_rows / PAPER_BATCH_ROWS).max(1),
-        },
-        c: None,
-        tolerance: 0.0,
-        max_iterations: PAPER_ITERATIONS,
-    }
 }
 
 impl LocalJob {
@@ -134,13 +108,10 @@ impl LocalJob {
         let features = schema.columns().len();
         let iota = self.iota.unwrap_or(features);
         let training = data.rows() - Share::USUAL.of(data.rows() as u64) as usize;
-        let settings = match self.engine {
-            Engine::Resident => Settings::for_columns(schema.width()),
-            Engine::Paper => paper_settings(training),
-        };
+        let settings = self.engine.usual_settings(training);
+        let settings = settings.unwrap_or_else(|| Settings::for_columns(schema.width()));
         let builder = Job::builder(self.bundle.name(), schema)
             .engine(self.engine)
-            .key_bits(self.key_bits)
             .class_weight(self.balanced.then_some(ClassWeight::Balanced))
             .settings(self.settings.clone().unwrap_or(settings))
             .ranking(Ranking::Agreed {

@@ -258,10 +258,7 @@ impl Summary {
             held_out: held_out(outcome),
             features: features.len(),
             iota: outcome.split.encrypted.len(),
-            cryptosystem: match about.engine {
-                Engine::Resident => "SoftSpoken oblivious transfer over Ristretto and AES, 114-bit",
-                Engine::Paper => "textbook RSA and Paillier",
-            },
+            cryptosystem: about.engine.cryptosystem(),
             epsilon_total: epsilon_total(outcome),
             privacy: outcome
                 .guarantee(about.schema.width())

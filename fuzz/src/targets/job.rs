@@ -7,6 +7,7 @@
 use crate::driver::{Target, Verdict};
 use crate::play::{Message, Play};
 use heda_job::engine::Engine;
+use heda_paper::engine::paper;
 use std::cell::Cell;
 
 /// A party is played a whole job for every input.
@@ -59,21 +60,21 @@ fn user_hears(play: Play) -> Target {
 
 /// One provider ranks the features for all.
 pub(super) fn chosen_user() -> Target {
-    user_hears(Play::record_chosen(Engine::Resident)).short_run(SHORT_RUN)
+    user_hears(Play::record_chosen(Engine::RESIDENT)).short_run(SHORT_RUN)
 }
 
 pub(super) fn paper_provider() -> Target {
-    provider_hears(Play::record(Engine::Paper)).short_run(PAPER_RUN)
+    provider_hears(Play::record(paper())).short_run(PAPER_RUN)
 }
 
 pub(super) fn paper_user() -> Target {
-    user_hears(Play::record(Engine::Paper)).short_run(PAPER_RUN)
+    user_hears(Play::record(paper())).short_run(PAPER_RUN)
 }
 
 pub(super) fn resident_provider() -> Target {
-    provider_hears(Play::record(Engine::Resident)).short_run(SHORT_RUN)
+    provider_hears(Play::record(Engine::RESIDENT)).short_run(SHORT_RUN)
 }
 
 pub(super) fn resident_user() -> Target {
-    user_hears(Play::record(Engine::Resident)).short_run(SHORT_RUN)
+    user_hears(Play::record(Engine::RESIDENT)).short_run(SHORT_RUN)
 }

@@ -4,7 +4,6 @@
 use super::private_attacks::subtraction;
 use super::private_guesses::{membership, small_groups};
 use super::sheet::{Sheet, SheetLayout};
-use super::training::KEY_BITS;
 use super::{Options, data_set};
 use heda::Error;
 use heda::local_job::{LocalJob, Rest};
@@ -18,6 +17,7 @@ use heda_learn::resident::Resolution;
 use heda_learn::score::ScoringMethod;
 use heda_paper::algorithm5::{ClearPaper, Column, Limits, PaperRows, Plan, local};
 use heda_paper::attacks::{Recording, cells_from_dictionaries, row_from_gradient};
+use heda_paper::engine::{KEY_BITS, paper};
 use rand_core::Rng;
 use std::collections::BTreeMap;
 
@@ -76,7 +76,7 @@ pub(super) fn run(options: &Options) -> Result<(), Error> {
     let data = data_set(Bundle::Bcwd, Coding::Paper, Some(QUICK_ROWS), seed)?;
     let named = |against: &str| key("gradient of one row", against, "bcwd", data.rows());
     sheet.complete(seed, &named("gradients as printed"), || one_row(&data))?;
-    for engine in [Engine::Paper, Engine::Resident] {
+    for engine in [paper(), Engine::RESIDENT] {
         sheet.complete(seed, &named(&format!("engine {engine}")), || {
             one_row_job(engine, &data, seed)
         })?;
@@ -123,7 +123,6 @@ fn job(engine: Engine, bundle: Bundle, batches: usize, seed: u64) -> LocalJob {
         iota: Some(bundle.schema(Coding::Paper).columns().len()),
         goal: None,
         engine,
-        key_bits: KEY_BITS,
         method: ScoringMethod::KruskalWallis,
         rest: Rest::Drop,
         settings: Some(Settings {
@@ -144,7 +143,7 @@ fn job(engine: Engine, bundle: Bundle, batches: usize, seed: u64) -> LocalJob {
 /// The data user compares what it received with encryptions of all possible values.
 fn dictionary(bundle: Bundle, data: &Dataset, seed: u64) -> Result<Vec<String>, Error> {
     let batches = (data.rows() / 32).max(1);
-    let recorded = job(Engine::Paper, bundle, batches, seed).recorded(data)?;
+    let recorded = job(paper(), bundle, batches, seed).recorded(data)?;
     let rows = &recorded.training[0];
     let view = &recorded.run.outcome.providers[0].view;
     let bits = Resolution::default().value_bits();
@@ -312,7 +311,7 @@ mod tests {
         let data = data_set(Bundle::Bcwd, Coding::Paper, Some(60), 1).unwrap();
         let printed = one_row(&data).unwrap();
         assert_eq!(printed[0], printed[1]);
-        let refused = one_row_job(Engine::Resident, &data, 1).unwrap();
+        let refused = one_row_job(Engine::RESIDENT, &data, 1).unwrap();
         assert!(
             refused[1] == "0" && refused[3].contains("at least"),
             "{refused:?}"

@@ -11,9 +11,8 @@
 use super::Options;
 use super::clock::processor_seconds;
 use super::sheet::{Sheet, SheetLayout};
-use super::training::{KEY_BITS, printed_iterations};
+use super::training::printed_iterations;
 use heda::Error;
-use heda::local_job::PAPER_BATCH_ROWS as BATCH_ROWS;
 use heda_blocks::channel::Channel;
 use heda_crypto::random::Randomness;
 use heda_learn::bundled::{Bundle, Coding};
@@ -23,6 +22,7 @@ use heda_paper::blocks::{
     BlockError, InputBits, addition, dot_product, exchange_keys, exchange_rsa_to_paillier,
     multiplication, power, subtraction,
 };
+use heda_paper::engine::{BATCH_ROWS, KEY_BITS};
 use heda_paper::hazmat_rsa::RsaPrivateKey;
 use heda_paper::integer::{Integer, Natural};
 use heda_paper::paillier::{Ciphertext, KeySize, PrivateKey};

@@ -108,7 +108,7 @@ fn page(from: &Path, folder: &str) -> Result<String, Error> {
     }
     if sheets.iter().all(|(sheet, _)| sheet.is_empty()) {
         return Err(Error::input(format!(
-            "{0} has no measurements; make them with `heda experiment all --out {0}`",
+            "{0} has no measurements; make them with `heda-repro experiment all --out {0}`",
             from.display()
         )));
     }
@@ -146,8 +146,8 @@ fn opening<'a>(sheets: impl Iterator<Item = &'a Sheet>) -> String {
     }
     format!(
         "# The paper again, measured\n\n\
-         This page is written by `heda experiment document` from the CSV files beside the pictures; \
-         a test fails when it is out of date. `heda experiment all --out DIR` makes the files (add \
+         This page is written by `heda-repro experiment document` from the CSV files beside the pictures; \
+         a test fails when it is out of date. `heda-repro experiment all --out DIR` makes the files (add \
          `--quick` for a look in minutes), version {}, seed {}, on: {}. Where time was \
          measured, the load average of the machine, to which the measured parties themselves add a \
          thread each, was at most {busiest:.1} when a measurement began; the CSV files say how much \
@@ -168,7 +168,7 @@ fn opening<'a>(sheets: impl Iterator<Item = &'a Sheet>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use heda::local_job::{PAPER_DECAY, PAPER_RATE};
+    use heda_paper::engine::{DECAY, RATE};
 
     fn docs() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
@@ -191,7 +191,7 @@ mod tests {
         let found = std::fs::read_to_string(docs().join("reproduction.md")).unwrap();
         assert!(
             found == expected,
-            "run: heda experiment document --from docs/reproduction --page docs/reproduction.md \
+            "run: heda-repro experiment document --from docs/reproduction --page docs/reproduction.md \
              --readme README.md"
         );
         assert!(!found.contains("NaN") && !found.contains("inf"));
@@ -203,8 +203,8 @@ mod tests {
         let sheet = Sheet::open(&docs().join("reproduction"), &crate::rate::LAYOUT).unwrap();
         let rows = sheet.rows();
         let (rate, decay) = crate::rate::best(&rows).unwrap();
-        assert_eq!(rate.parse(), Ok(PAPER_RATE));
-        assert_eq!(decay.parse(), Ok(PAPER_DECAY));
+        assert_eq!(rate.parse(), Ok(RATE));
+        assert_eq!(decay.parse(), Ok(DECAY));
         assert_eq!(rows.distinct("dataset").len(), 4);
     }
 

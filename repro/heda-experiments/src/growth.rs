@@ -8,7 +8,7 @@
 
 use super::clock::PhaseClock;
 use super::sheet::{Rows, Sheet, SheetLayout};
-use super::training::{DEFAULT_ENGINE, KEY_BITS};
+use super::training::DEFAULT_ENGINE;
 use super::{Options, data_set};
 use crate::plot::{Axis, Content, Figure, Panel, Point, Series};
 use heda::Error;
@@ -19,6 +19,7 @@ use heda_job::proposal::{Engine, Spending};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::optimise::{self, Settings};
 use heda_learn::score::ScoringMethod;
+use heda_paper::engine::paper;
 use std::path::Path;
 
 pub(super) static LAYOUT: SheetLayout = SheetLayout {
@@ -69,21 +70,16 @@ fn sweeps(quick: bool) -> Vec<Sweep> {
         iterations,
     };
     vec![
+        sweep(paper(), "iota", iotas.iter().map(at(few[2])).collect(), 3),
+        sweep(paper(), "rows", few.iter().map(half).collect(), 3),
         sweep(
-            Engine::Paper,
-            "iota",
-            iotas.iter().map(at(few[2])).collect(),
-            3,
-        ),
-        sweep(Engine::Paper, "rows", few.iter().map(half).collect(), 3),
-        sweep(
-            Engine::Resident,
+            Engine::RESIDENT,
             "iota",
             iotas.iter().map(at(many[2])).collect(),
             20,
         ),
         sweep(
-            Engine::Resident,
+            Engine::RESIDENT,
             "rows",
             many.iter().map(half).collect(),
             20,
@@ -133,7 +129,6 @@ fn measure(
             iota: Some(iota),
             goal: None,
             engine: sweep.engine,
-            key_bits: KEY_BITS,
             method: ScoringMethod::KruskalWallis,
             rest: Rest::Publish(Spending::Total(epsilon)),
             settings: Some(Settings {
@@ -294,7 +289,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut sheet = Sheet::open(folder.path(), &LAYOUT).unwrap();
         let sweep = &sweeps(true)[2];
-        assert_eq!((sweep.engine, sweep.over), (Engine::Resident, "iota"));
+        assert_eq!((sweep.engine, sweep.over), (Engine::RESIDENT, "iota"));
         measure(&mut sheet, 1, sweep, 100, 2, 0).unwrap();
         let points = points(&sheet.rows(), ("resident", "iota", "gradient"));
         assert!(points.len() == 1 && points[0].x == 2.0 && points[0].y > 0.0);

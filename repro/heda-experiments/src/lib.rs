@@ -1,4 +1,4 @@
-//! `heda experiment`: the paper's tables and figures again, one file each.
+//! `heda-repro experiment`: the paper's tables and figures again, one file each.
 
 mod attacks;
 mod audit;

@@ -10,7 +10,6 @@ use super::sheet::{Rows, Sheet, SheetLayout, load};
 use super::training::printed_iterations;
 use super::{Options, data_set};
 use heda::Error;
-use heda::local_job::paper_settings;
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::loss::LossKind;
@@ -18,6 +17,7 @@ use heda_learn::optimise::{Method, Settings, TrainError};
 use heda_learn::oracle::{ClearSource, TrainConfig, train, train_observed};
 use heda_learn::split::Split;
 use heda_paper::algorithm5::Limits;
+use heda_paper::engine::usual_settings;
 use rayon::prelude::*;
 
 pub(super) static LAYOUT: SheetLayout = SheetLayout {
@@ -123,7 +123,7 @@ fn one_split(
 
 /// The training of engine `paper` with another rate.
 fn descent(training_rows: usize, rate: f64, decay: f64, iterations: u32) -> Settings {
-    let settings = paper_settings(training_rows);
+    let settings = usual_settings(training_rows);
     Settings {
         method: Method::Descent {
             rate,

@@ -14,7 +14,7 @@ use super::printed::TABLE_3B;
 use super::sheet::{Sheet, SheetLayout};
 use super::{Options, data_set};
 use heda::Error;
-use heda::local_job::{LocalJob, Rest, paper_settings};
+use heda::local_job::{LocalJob, Rest};
 use heda::summary::Summary;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Mechanism;
@@ -28,6 +28,7 @@ use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::optimise::Settings;
 use heda_learn::score::{Scores, ScoringMethod};
+use heda_paper::engine::{KEY_BITS, paper, usual_settings};
 
 pub(super) static RUNS: SheetLayout = SheetLayout {
     name: "training",
@@ -60,7 +61,6 @@ pub(super) static RUNS: SheetLayout = SheetLayout {
 const ONLY_ENCRYPTED: usize = 10;
 
 pub(super) const PROVIDERS: usize = 3;
-pub(super) const KEY_BITS: u32 = 2048;
 const QUICK_ROWS: usize = 600;
 /// By how much a quick run shortens the training of engine `paper`.
 const QUICK_SHARE: u32 = 20;
@@ -81,18 +81,18 @@ pub(super) fn printed_iterations(bundle: Bundle) -> u32 {
 /// How many random splits there are with everything encrypted: of few rows many, because they
 /// differ more.
 fn repeats(options: &Options, engine: Engine, bundle: Bundle) -> u64 {
-    let full = match (engine, bundle) {
-        (Engine::Resident, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 100,
-        (Engine::Resident, Bundle::Adult) | (Engine::Paper, _) => 10,
+    let full = match (engine == Engine::RESIDENT, bundle) {
+        (true, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 100,
+        (true, Bundle::Adult) | (false, _) => 10,
     };
     if options.quick { 1 } else { full }
 }
 
 /// How many of them are used on the way from one feature to all.
 fn dial_repeats(engine: Engine, bundle: Bundle) -> u64 {
-    match (engine, bundle) {
-        (Engine::Resident, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 10,
-        (Engine::Resident, Bundle::Adult) | (Engine::Paper, _) => 1,
+    match (engine == Engine::RESIDENT, bundle) {
+        (true, Bundle::Bcwd | Bundle::Crx | Bundle::Car) => 10,
+        (true, Bundle::Adult) | (false, _) => 1,
     }
 }
 
@@ -104,9 +104,10 @@ pub(super) fn all_encrypted(options: &Options) -> Result<(), Error> {
     sweep(
         options,
         Coding::Natural,
-        |engine, bundle, features, _| match (engine, bundle) {
-            (Engine::Resident, Bundle::Adult | Bundle::Crx | Bundle::Car)
-            | (Engine::Paper, Bundle::Car) => vec![features],
+        |engine, bundle, features, _| match (engine == Engine::RESIDENT, bundle) {
+            (true, Bundle::Adult | Bundle::Crx | Bundle::Car) | (false, Bundle::Car) => {
+                vec![features]
+            }
             _ => vec![],
         },
     )
@@ -115,7 +116,7 @@ pub(super) fn all_encrypted(options: &Options) -> Result<(), Error> {
 /// Figure 7: from one encrypted feature to all of them, the ends first. Engine `paper` is so slow
 /// that its curve has three points, of one split.
 pub(super) fn dial(options: &Options) -> Result<(), Error> {
-    let few = |engine: Engine| options.quick || engine == Engine::Paper;
+    let few = |engine: Engine| options.quick || engine == paper();
     sweep(
         options,
         Coding::Paper,
@@ -148,7 +149,7 @@ fn sweep(
     let mut sheet = Sheet::open(&options.out, &RUNS)?;
     for repeat in 0.. {
         let mut more = false;
-        for engine in [Engine::Resident, Engine::Paper] {
+        for engine in [Engine::RESIDENT, paper()] {
             for bundle in Bundle::ALL {
                 let wanted = options.engine.is_none_or(|only| only == engine);
                 if !wanted || repeat >= repeats(options, engine, bundle) {
@@ -166,7 +167,7 @@ fn sweep(
                         quick: options.quick,
                     };
                     setting.encrypted(&mut sheet, options.seed)?;
-                    if engine == Engine::Resident && iota < features {
+                    if engine == Engine::RESIDENT && iota < features {
                         setting.simulated(&mut sheet, options.seed)?;
                     }
                 }
@@ -210,13 +211,13 @@ impl Setting {
     /// How engine `paper` descends; engine `resident` trains by default.
     fn settings(&self, data: &Dataset) -> Option<Settings> {
         let iterations = printed_iterations(self.bundle);
-        (self.engine == Engine::Paper).then(|| Settings {
+        (self.engine == paper()).then(|| Settings {
             max_iterations: if self.quick {
                 iterations.div_ceil(QUICK_SHARE)
             } else {
                 iterations
             },
-            ..paper_settings(data.rows() * 4 / 5)
+            ..usual_settings(data.rows() * 4 / 5)
         })
     }
 
@@ -231,7 +232,6 @@ impl Setting {
             iota: Some(self.iota),
             goal: None,
             engine: self.engine,
-            key_bits: KEY_BITS,
             method: ScoringMethod::KruskalWallis,
             rest: Rest::Publish(Spending::Automatic),
             settings: self.settings(data),
@@ -302,9 +302,9 @@ fn cells(done: &Summary, batch_rows: &str, processor: Option<f64>) -> Vec<String
         share(done.plain_accuracy),
         share(done.dropped_accuracy),
         done.epsilon_total.map_or("-".into(), |e| format!("{e:.3}")),
-        match done.engine {
-            Engine::Paper => KEY_BITS.to_string(),
-            Engine::Resident => "-".into(),
+        match done.engine == paper() {
+            true => KEY_BITS.to_string(),
+            false => "-".into(),
         },
         batch_rows.to_owned(),
         done.iterations.to_string(),
@@ -370,7 +370,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut sheet = Sheet::open(folder.path(), &RUNS).unwrap();
         let setting = Setting {
-            engine: Engine::Resident,
+            engine: Engine::RESIDENT,
             bundle: Bundle::Car,
             coding: Coding::Paper,
             iota: 3,

@@ -6,14 +6,15 @@
 //! | [`integer`], [`paillier`], [`hazmat_rsa`], [`packing`] | big integers and the two cryptosystems |
 //! | [`blocks`] | Protocols 1 to 7: two-party building blocks |
 //! | [`algorithm5`] | training, with its plan, its oracle in clear and its leaks |
+//! | [`engine`] | the same as an engine for jobs |
 //! | [`attacks`] | what a curious party computes from its own transcript |
 //!
-//! Nothing else of Heda depends on this crate but the adapter of engine `paper`, which a build can
-//! leave out.
+//! No crate of the product depends on this one; the program `heda-repro` does.
 
 pub mod algorithm5;
 pub mod attacks;
 pub mod blocks;
+pub mod engine;
 pub mod hazmat_rsa;
 pub mod integer;
 pub mod packing;

@@ -25,13 +25,11 @@ pub(crate) fn broken_lines(
     const LINES: &str = "connections cut, or a byte flipped, below TLS";
     let daemon = world.serve_well(0)?;
     let mut seed = 300_000;
-    let engines = ["resident", "resident", "resident", "paper"];
     while tally.of(LINES) < strikes && !time_is_up() {
         seed += 1;
         let line = lines::Line::start(world.port(0), chance.next(), 3)?;
-        let engine = *chance.of(&engines);
-        let terms =
-            format!("engine = \"{engine}\"\niota = \"all\"\niterations = 4\nkey_bits = 2048");
+        let engine = world.some_engine(chance);
+        let terms = format!("engine = \"{engine}\"\niota = \"all\"\niterations = 4");
         let at = |port| {
             world.write_job(&Job {
                 seed,
@@ -84,12 +82,10 @@ pub(crate) fn hostile_parties(
             };
             let keys = (keys.0.as_path(), keys.1.as_path());
             let relay = Relay::start(runtime, keys, world.port(0), hostile, chance.next())?;
-            let engine = *chance.of(&["resident", "resident", "paper"]);
+            let engine = world.some_engine(chance);
             world.write_job(&Job {
                 seed,
-                terms: &format!(
-                    "engine = \"{engine}\"\niota = 5\nepsilon = 0.1\niterations = 3\nkey_bits = 2048"
-                ),
+                terms: &format!("engine = \"{engine}\"\niota = 5\nepsilon = 0.1\niterations = 3"),
                 providers: &[(0, relay.port)],
                 loss_seconds: 1,
             })?;

@@ -1,6 +1,7 @@
 //! Providers and a data user as processes on this machine, with public data and seeds: whatever
 //! happens to them, every finished job must give the same model.
 
+use crate::chance::Chance;
 use crate::ports::free_port;
 use crate::tally::Trouble;
 use serde_json::Value;
@@ -58,6 +59,23 @@ impl World {
         Ok(world)
     }
 
+    /// The engines of the program: `heda-repro` has one more.
+    fn engines(&self) -> &'static [&'static str] {
+        match self
+            .heda
+            .file_stem()
+            .is_some_and(|name| name == "heda-repro")
+        {
+            true => &["resident", "paper"],
+            false => &["resident"],
+        }
+    }
+
+    /// An engine for a job.
+    pub(crate) fn some_engine(&self, chance: &mut Chance) -> &'static str {
+        chance.of::<&str>(self.engines())
+    }
+
     fn identity(&self, name: &str) -> Result<String, Trouble> {
         let out = format!("{name}/identity");
         let made = self.run(&["init", "--name", name, "--out", &out])?;
@@ -81,10 +99,13 @@ impl World {
              evaluations_per_model = 100000\nrankings_per_job = 100000\n\
              known_co_providers_min = 0\nrevealed_per_unknown_max = 100000\n\
              revealed_per_unknown_lifetime_max = 1000000\nrosters_may_single_out = true\n\
-             engines = [\"resident\", \"paper\"]\nconcurrent_jobs_per_peer = 4\n\
+             engines = {:?}\nconcurrent_jobs_per_peer = 4\n\
              answer_seconds = 20\nstop_grace_seconds = 20\n{NO_PAUSE}\n\
              [reproducible]\nseed = 5\nparty = \"{name}\"\n",
-            self.ports[place], users[0], users[1]
+            self.ports[place],
+            users[0],
+            users[1],
+            self.engines()
         );
         std::fs::write(self.path(&format!("{name}/rows.csv")), rows)?;
         std::fs::write(self.path(&format!("{name}/schema.toml")), SCHEMA)?;

@@ -2,9 +2,6 @@
 //!
 //! What is measured, and how it is printed, has the library.
 
-#[cfg(feature = "paper")]
-mod paillier;
-
 use crate::output;
 use clap::{Args, ValueEnum};
 use heda::{Error, measure};
@@ -28,8 +25,6 @@ pub(crate) struct BenchArguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Measured {
     Transfer,
-    #[cfg(feature = "paper")]
-    Paillier,
     Engines,
     Noise,
 }
@@ -40,9 +35,6 @@ struct BenchReport {
     cores: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     oblivious_transfer: Option<measure::TransferSection>,
-    #[cfg(feature = "paper")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    paillier: Option<Vec<paillier::PaillierSection>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     engines: Option<measure::EngineSection>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,8 +48,6 @@ pub(crate) fn run(arguments: &BenchArguments) -> Result<(), Error> {
         version: env!("CARGO_PKG_VERSION"),
         cores: rayon::current_num_threads(),
         oblivious_transfer: when(wanted(Measured::Transfer), measure::transfer)?,
-        #[cfg(feature = "paper")]
-        paillier: when(wanted(Measured::Paillier), paillier::measure)?,
         engines: when(wanted(Measured::Engines), measure::engines)?,
         noise: when(wanted(Measured::Noise), measure::noise)?,
     };
@@ -74,11 +64,8 @@ fn when<T>(wanted: bool, measure: impl FnOnce() -> Result<T, Error>) -> Result<O
 fn text(report: &BenchReport) -> String {
     let transfer = report.oblivious_transfer.iter().map(ToString::to_string);
     let engines = report.engines.iter().map(ToString::to_string);
-    let sections = transfer;
-    #[cfg(feature = "paper")]
-    let sections = sections.chain(report.paillier.iter().flatten().map(ToString::to_string));
     let noise = report.noise.iter().map(ToString::to_string);
-    let sections: Vec<String> = sections.chain(engines).chain(noise).collect();
+    let sections: Vec<String> = transfer.chain(engines).chain(noise).collect();
     let head = format!("heda {} on {} cores", report.version, report.cores);
     format!("{head}\n\n{}", sections.join("\n\n"))
 }

@@ -1,7 +1,6 @@
 //! `heda completions`: what a shell needs to complete commands and options.
 
-use crate::output;
-use clap::CommandFactory;
+use crate::{Program, output};
 use clap_complete::{Shell, generate};
 use heda::Error;
 
@@ -17,9 +16,9 @@ pub(crate) struct CompletionsArguments {
     shell: Shell,
 }
 
-pub(crate) fn run(arguments: &CompletionsArguments) -> Result<(), Error> {
+pub(crate) fn run(arguments: &CompletionsArguments, program: &Program) -> Result<(), Error> {
     let mut script = Vec::new();
-    let mut command = super::Arguments::command();
-    generate(arguments.shell, &mut command, "heda", &mut script);
+    let mut command = program.command();
+    generate(arguments.shell, &mut command, program.name, &mut script);
     output::print_text(String::from_utf8_lossy(&script).trim_end())
 }

@@ -24,7 +24,6 @@ use std::path::PathBuf;
   heda demo --private 1 --out demo
   heda demo --dataset bcwd --iota 5
   heda demo --dataset crx --iota auto --accuracy-loss 1
-  heda demo --dataset bcwd --engine paper --iota 9
   heda demo --dataset car --coding paper --iota 1 --epsilon 4 --json")]
 pub(crate) struct DemoArguments {
     /// The data set: adult, bcwd, crx or car
@@ -45,12 +44,9 @@ pub(crate) struct DemoArguments {
     /// With --iota auto: encrypt as little as possible and lose at most this much accuracy
     #[arg(long, value_name = "POINTS")]
     accuracy_loss: Option<f64>,
-    /// How gradients are computed: resident, or paper (leaks; for comparison only)
+    /// How gradients are computed: an engine of this program
     #[arg(long, value_name = "ENGINE", default_value = "resident")]
     engine: Engine,
-    /// Key size of engine paper
-    #[arg(long, value_name = "BITS", default_value_t = 2048)]
-    key_bits: u32,
     /// How features are ranked: kw, chi2, pearson, spearman, forest or mrmr
     #[arg(long, value_name = "METHOD", default_value = "kw")]
     method: Score,
@@ -120,7 +116,6 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Error> {
         iota: arguments.iota(),
         goal: arguments.goal()?,
         engine: arguments.engine,
-        key_bits: arguments.key_bits,
         method: arguments.method,
         rest: if arguments.drop {
             Rest::Drop

@@ -1,7 +1,6 @@
 //! `heda man`: manual pages, for those who package the program.
 
-use crate::output;
-use clap::CommandFactory;
+use crate::{Program, output};
 use heda::Error;
 use std::path::PathBuf;
 
@@ -15,10 +14,10 @@ pub(crate) struct ManArguments {
     out: PathBuf,
 }
 
-pub(crate) fn run(arguments: &ManArguments) -> Result<(), Error> {
+pub(crate) fn run(arguments: &ManArguments, program: &Program) -> Result<(), Error> {
     let out = &arguments.out;
     let told = |e: std::io::Error| Error::input(format!("{}: {e}", out.display()));
     std::fs::create_dir_all(out).map_err(told)?;
-    clap_mangen::generate_to(super::Arguments::command(), out).map_err(told)?;
+    clap_mangen::generate_to(program.command(), out).map_err(told)?;
     output::print_text(&format!("manual pages are in {}", out.display()))
 }

@@ -17,8 +17,9 @@ mod score;
 mod simulate;
 mod train;
 
+use crate::Program;
 use crate::output::{self, OutputOptions};
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use heda::Error;
 use heda::system::{LogFormat, exit_on_interrupt, start_log};
 use std::ffi::OsString;
@@ -71,52 +72,81 @@ enum Command {
     Completions(completions::CompletionsArguments),
     #[command(hide = true)]
     Man(man::ManArguments),
-    #[cfg(feature = "experiments")]
-    #[command(subcommand)]
-    Experiment(heda_experiments::Experiment),
+}
+
+/// What was typed, understood.
+pub(crate) enum Typed {
+    Usual(Arguments),
+    /// A command beside the usual ones, by its place.
+    Extra(usize, OutputOptions, ArgMatches),
+}
+
+impl Program {
+    /// All of its commands.
+    fn command(&self) -> clap::Command {
+        let extras = self.extras.iter().map(|extra| extra.command.clone());
+        Arguments::command().name(self.name).subcommands(extras)
+    }
+
+    fn understand(&self, typed: Vec<OsString>, colour: ColorChoice) -> Result<Typed, clap::Error> {
+        let command = self.command();
+        #[cfg(feature = "terminal")]
+        let command = command.color(colour);
+        let _ = colour;
+        let matches = command.try_get_matches_from(typed)?;
+        let extra = matches.subcommand().and_then(|(name, own)| {
+            let extras = &mut self.extras.iter();
+            let place = extras.position(|extra| extra.command.get_name() == name)?;
+            Some((place, own.clone()))
+        });
+        match extra {
+            Some((place, own)) => {
+                let output = OutputOptions::from_arg_matches(&matches)?;
+                Ok(Typed::Extra(place, output, own))
+            }
+            None => Arguments::from_arg_matches(&matches).map(Typed::Usual),
+        }
+    }
 }
 
 /// The command line as it was typed. What is wrong with it is said like any other failure.
-pub(crate) fn parse() -> Result<Arguments, ExitCode> {
+pub(crate) fn parse(program: &Program) -> Result<Typed, ExitCode> {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let colour = output::wanted_colour(&typed);
-    let command = Arguments::command();
-    #[cfg(feature = "terminal")]
-    let command = command.color(colour);
-    let parsed = command.try_get_matches_from(typed);
-    let parsed = parsed.and_then(|matches| Arguments::from_arg_matches(&matches));
-    parsed.map_err(|error| match error.use_stderr() {
-        true => {
-            let words = match output::is_coloured(colour) {
-                #[cfg(feature = "terminal")]
-                true => error.render().ansi().to_string(),
-                _ => error.render().to_string(),
-            };
-            heda::note(words.replacen("error:", "heda:", 1).trim_end());
-            ExitCode::from(2)
-        }
-        // Help and version were asked for.
-        false => match error.print() {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        },
-    })
+    program
+        .understand(typed, colour)
+        .map_err(|error| match error.use_stderr() {
+            true => {
+                let words = match output::is_coloured(colour) {
+                    #[cfg(feature = "terminal")]
+                    true => error.render().ansi().to_string(),
+                    _ => error.render().to_string(),
+                };
+                heda::note(words.replacen("error:", "heda:", 1).trim_end());
+                ExitCode::from(2)
+            }
+            // Help and version were asked for.
+            false => match error.print() {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(_) => ExitCode::FAILURE,
+            },
+        })
 }
 
 /// Runs the chosen command.
-pub(crate) fn run(arguments: Arguments) -> Result<(), Error> {
+pub(crate) fn run(program: &Program, typed: Typed) -> Result<(), Error> {
+    let arguments = match typed {
+        Typed::Usual(arguments) => arguments,
+        Typed::Extra(place, options, matches) => {
+            options.apply();
+            begin(false, false);
+            let text = (program.extras[place].run)(&matches)?;
+            return output::print_text(&text);
+        }
+    };
     arguments.output.apply();
     let command = arguments.command;
-    if !command.stops_by_itself() {
-        // Without a handler the system ends the process, which shells tell as 130 as well.
-        let _ = exit_on_interrupt(INTERRUPTED, || {
-            crate::progress::erase();
-            output::fail(&"interrupted");
-        });
-    }
-    if output::verbosity() > 0 && !command.serves() {
-        start_log(LogFormat::Text, output::verbosity() - 1);
-    }
+    begin(command.stops_by_itself(), command.serves());
     match command {
         Command::Init(arguments) => init::run(arguments),
         Command::Invite(arguments) => invite::run(&arguments),
@@ -132,12 +162,22 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Error> {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Score(arguments) => score::run(&arguments),
         Command::Reference(arguments) => reference::run(&arguments),
-        Command::Completions(arguments) => completions::run(&arguments),
-        Command::Man(arguments) => man::run(&arguments),
-        #[cfg(feature = "experiments")]
-        Command::Experiment(experiment) => {
-            crate::output::print_text(&heda_experiments::run(&experiment)?)
-        }
+        Command::Completions(arguments) => completions::run(&arguments, program),
+        Command::Man(arguments) => man::run(&arguments, program),
+    }
+}
+
+/// Handlers and the log, unless the command has its own.
+fn begin(stops_by_itself: bool, serves: bool) {
+    if !stops_by_itself {
+        // Without a handler the system ends the process, which shells tell as 130 as well.
+        let _ = exit_on_interrupt(INTERRUPTED, || {
+            crate::progress::erase();
+            output::fail(&"interrupted");
+        });
+    }
+    if output::verbosity() > 0 && !serves {
+        start_log(LogFormat::Text, output::verbosity() - 1);
     }
 }
 
@@ -169,8 +209,6 @@ mod tests {
         }
         let mut found = Vec::new();
         below("heda", &Arguments::command(), &mut found);
-        // What reproduces the paper has a page of its own.
-        found.retain(|(path, _)| !path.starts_with("heda experiment"));
         found
     }
 

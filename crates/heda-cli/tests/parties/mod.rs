@@ -14,8 +14,17 @@ use std::time::Duration;
 pub(crate) const SEED: u64 = 11;
 pub(crate) const HOSPITALS: [&str; 3] = ["hospital-a", "hospital-b", "hospital-c"];
 
+/// The program of the package whose tests these are.
+const PROGRAM: &str = match (
+    option_env!("CARGO_BIN_EXE_heda"),
+    option_env!("CARGO_BIN_EXE_heda-repro"),
+) {
+    (Some(program), _) | (None, Some(program)) => program,
+    (None, None) => panic!("a package without a program"),
+};
+
 pub(crate) fn heda() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_heda"));
+    let mut command = Command::new(PROGRAM);
     command.stdin(Stdio::null());
     command
 }

@@ -36,7 +36,7 @@ impl Job {
             sound.then_some(()).ok_or(JobFault::Goal)?;
         }
         match &self.task {
-            Task::Exact(task) => task.check_weights(),
+            Task::Exact(task) => task.check(),
             Task::Private(task) => task.check(),
             Task::Regression(task) => task.check(),
         }
@@ -44,7 +44,7 @@ impl Job {
 
     fn check_path(&self, training: &Training) -> Result<(), JobFault> {
         let rules = [
-            (self.engine() == Engine::Resident, "engine resident"),
+            (self.engine() == Engine::RESIDENT, "engine resident"),
             (self.standardises(), "the optimiser lbfgs"),
             (
                 self.held_out.is_some(),
@@ -115,10 +115,19 @@ impl Features {
 }
 
 impl ExactTraining {
+    fn check(&self) -> Result<(), JobFault> {
+        let known = self.engine.check_options(&self.engine_options);
+        known.map_err(|reason| {
+            let engine = self.engine;
+            JobFault::EngineOptions { engine, reason }
+        })?;
+        self.check_weights()
+    }
+
     fn check_weights(&self) -> Result<(), JobFault> {
         let counted = self.class_weight == Some(ClassWeight::Balanced);
         let rules = [
-            (self.engine == Engine::Resident, "engine resident"),
+            (self.engine == Engine::RESIDENT, "engine resident"),
             (
                 !counted || self.training.settings.method.standardises(),
                 "the optimiser lbfgs, or numbers for weights",

@@ -2,6 +2,7 @@
 //! needs, in words that a job file, an option and the library share.
 
 use super::limits::{BadShare, NoName};
+use crate::engine::Engine;
 use crate::proposal::{PROTOCOL_VERSION, PROVIDERS_LIMIT};
 use heda_dp::error::ParameterError;
 use heda_learn::optimise::TrainError;
@@ -31,6 +32,14 @@ pub enum JobFault {
     /// Something that does not go with a choice of the penalty.
     #[error("choosing the penalty needs {0}")]
     Choice(&'static str),
+    /// Options that the engine does not have.
+    #[error("engine {engine} cannot use its engine_options: {reason}")]
+    EngineOptions {
+        /// Which engine.
+        engine: Engine,
+        /// What it says.
+        reason: String,
+    },
     /// Not one weight a class.
     #[error("{found} weights for {classes} classes; give one for each class")]
     WeightCount {

@@ -17,7 +17,7 @@ mod raw;
 
 pub use fault::JobFault;
 pub use limits::{BadShare, Name, NoName, Share};
-pub use raw::{KEY_BITS, RawJob};
+pub use raw::RawJob;
 
 use crate::class_weights::ClassWeight;
 use crate::engine::Engine;
@@ -31,6 +31,7 @@ use heda_learn::schema::Schema;
 use heda_learn::score;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What is to be trained. Nothing in it contradicts anything else.
@@ -73,8 +74,9 @@ pub struct ExactTraining {
     pub positives: Vec<u32>,
     /// How gradients are computed.
     pub engine: Engine,
-    /// Key size of engine `paper`.
-    pub key_bits: u32,
+    /// What the engine is told in its own words; it alone knows what they mean.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub engine_options: BTreeMap<String, u64>,
     /// What is minimised.
     pub loss: LossKind,
     /// How much the rows of each class count; all alike if absent.
@@ -139,6 +141,9 @@ static EVERY_FEATURE: Features = Features {
     ranking: Ranking::Schema,
     spending: None,
 };
+
+/// Engine `resident` has none.
+static NO_OPTIONS: BTreeMap<String, u64> = BTreeMap::new();
 
 /// Which features are encrypted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -295,15 +300,15 @@ impl Job {
     pub fn engine(&self) -> Engine {
         match &self.task {
             Task::Exact(task) => task.engine,
-            Task::Private(_) | Task::Regression(_) => Engine::Resident,
+            Task::Private(_) | Task::Regression(_) => Engine::RESIDENT,
         }
     }
 
-    /// Key size of engine `paper`.
-    pub fn key_bits(&self) -> u32 {
+    /// What the engine is told in its own words.
+    pub fn engine_options(&self) -> &BTreeMap<String, u64> {
         match &self.task {
-            Task::Exact(task) => task.key_bits,
-            Task::Private(_) | Task::Regression(_) => KEY_BITS,
+            Task::Exact(task) => &task.engine_options,
+            Task::Private(_) | Task::Regression(_) => &NO_OPTIONS,
         }
     }
 

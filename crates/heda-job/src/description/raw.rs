@@ -14,6 +14,7 @@ use heda_learn::score::ScoringMethod;
 
 /// Key size of engine `paper` if none is given.
 pub const KEY_BITS: u32 = 2048;
+use std::collections::BTreeMap;
 
 /// A job that may contradict itself. [`RawJob::new`] has all defaults; a file, options or the builder
 /// change what they state, and `TryFrom` makes a [`Job`] of it.
@@ -31,8 +32,8 @@ pub struct RawJob {
     pub held_out: f64,
     /// How gradients are computed.
     pub engine: Engine,
-    /// Key size of engine `paper`.
-    pub key_bits: u32,
+    /// What the engine is told in its own words.
+    pub engine_options: BTreeMap<String, u64>,
     /// What is minimised; what suits the label if absent.
     pub loss: Option<LossKind>,
     /// How much the rows of each class count; all alike if absent.
@@ -60,7 +61,7 @@ impl RawJob {
             positives: models(label.classes().len()),
             held_out: Share::USUAL.get(),
             engine: Engine::default(),
-            key_bits: KEY_BITS,
+            engine_options: BTreeMap::new(),
             loss: None,
             class_weight: None,
             training: Training::usual(schema),
@@ -104,8 +105,12 @@ impl RawJob {
         let alone = matches!(self.ranking, Some(Ranking::Chosen { .. }));
         let rules = [
             (
-                self.engine == Engine::Resident,
+                self.engine == Engine::RESIDENT,
                 ("engine", "only resident adds noise"),
+            ),
+            (
+                self.engine_options.is_empty(),
+                ("engine_options", "engine resident has none"),
             ),
             (!named, ("encrypt", "all features are encrypted")),
             (all || named, ("iota", "all features are encrypted")),
@@ -152,7 +157,8 @@ impl RawJob {
                 matches!(self.loss, None | Some(LossKind::Ridge)),
                 "the loss ridge",
             ),
-            (self.engine == Engine::Resident, "engine resident"),
+            (self.engine == Engine::RESIDENT, "engine resident"),
+            (self.engine_options.is_empty(), "no options of an engine"),
             (self.class_weight.is_none(), "no weights of classes"),
         ];
         if let Some(rule) = first_broken(rules) {
@@ -180,7 +186,7 @@ impl RawJob {
         Task::Exact(ExactTraining {
             positives: self.positives,
             engine: self.engine,
-            key_bits: self.key_bits,
+            engine_options: self.engine_options,
             loss: self.loss.unwrap_or_default(),
             class_weight: self.class_weight,
             training: self.training,
@@ -205,7 +211,7 @@ impl From<&Job> for RawJob {
             positives: job.positives().to_vec(),
             held_out: job.held_out.get(),
             engine: job.engine(),
-            key_bits: job.key_bits(),
+            engine_options: job.engine_options().clone(),
             loss: Some(job.loss()),
             class_weight: job.class_weight().cloned(),
             training: job.training().cloned().unwrap_or_default(),

@@ -1,98 +1,148 @@
 //! The engines: ways to compute a gradient over everybody's rows and to count held-out rows.
 //!
-//! An engine is one file or folder here, an arm of `Engine::implementation` and a name. The job
-//! knows no engine by name: it holds a `UserEngine` at the data user and a `ProviderEngine` at
-//! a provider.
+//! A job knows no engine by name: it holds a `UserEngine` at the data user and a `ProviderEngine` at a
+//! provider. Engine `resident` is here. A program may [`register`] more of them before it reads its
+//! first job; a [`PairwiseEngine`] is what it must bring.
 
 pub(crate) mod columns;
 pub(crate) mod label_encoding;
-#[cfg(feature = "paper")]
-mod paper;
+mod pairwise;
 mod resident;
 #[cfg(test)]
 pub(crate) mod testing;
 mod traits;
 
 pub(crate) use columns::Columns;
+pub use pairwise::{
+    OwnRows, PairFailure, PairQuestion, PairwiseEngine, PairwiseProvider, PairwiseSession,
+    PairwiseUser, PartTerms,
+};
 pub use resident::{StepCost, gradient_bytes, profile};
 pub(crate) use traits::{
     EvaluationAsk, GradientAsk, GradientQuestion, Implementation, Joined, Limits, Part,
     ProviderEngine, ProviderRows, Terms, UserEngine, row_bits,
 };
 
+use heda_learn::optimise::Settings;
 use heda_learn::reference::{FileValue, Form};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{PoisonError, RwLock};
 
-/// How gradients are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Engine {
-    /// Rows stay at home: the data user only chooses, by oblivious transfer. The default.
-    #[default]
-    Resident,
-    /// The paper's Algorithm 5, with its leaks: for reproduction only.
-    Paper,
-}
+/// Engines that this program has beside `resident`. One list for the process, because a job that is
+/// read names its engine, wherever it is read.
+static REGISTERED: RwLock<Vec<&'static dyn PairwiseEngine>> = RwLock::new(Vec::new());
+
+/// How gradients are computed: an engine of this program.
+#[derive(Clone, Copy, Default)]
+pub struct Engine(Option<&'static dyn PairwiseEngine>);
 
 /// A word that names no engine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no engine is called {word}; there are {}", names())]
+#[error(
+    "no engine is called {word}; this program has {engines}. The program heda-repro also has paper"
+)]
 pub struct UnknownEngine {
     /// The word.
     pub word: String,
+    /// The engines that there are.
+    pub engines: String,
 }
 
-/// Why an engine cannot do a job. Known before anything is paid for.
+/// Why an engine cannot do a job, in its own words, which say what would help. Known before
+/// anything is paid for.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Impossible {
-    /// It is not part of this program.
-    #[error("this build was made without engine {0}; use another engine, or another build")]
-    Absent(Engine),
-    /// It cannot do this job; its own words say what would help.
-    #[error(transparent)]
-    Job(Box<dyn std::error::Error + Send + Sync>),
-}
+#[error(transparent)]
+pub struct Impossible(#[from] Box<dyn std::error::Error + Send + Sync>);
 
 impl Impossible {
     /// The engine's own reason.
     pub(crate) fn job(reason: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self::Job(Box::new(reason))
+        Self(Box::new(reason))
     }
+}
+
+/// Adds an engine to this program, before it reads its first job. One that is there already is not
+/// added again.
+pub fn register(engine: &'static dyn PairwiseEngine) -> Engine {
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    if registered.iter().all(|known| known.name() != engine.name()) {
+        registered.push(engine);
+    }
+    Engine(Some(engine))
 }
 
 impl Engine {
-    /// Every engine, the default first.
-    pub const ALL: [Self; 2] = [Self::Resident, Self::Paper];
+    /// Rows stay with their provider, and the data user only chooses, by oblivious transfer. The
+    /// default.
+    pub const RESIDENT: Self = Self(None);
+
+    /// Every engine of this program, the default first.
+    pub fn all() -> Vec<Self> {
+        let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+        let added = registered.iter().map(|engine| Self(Some(*engine)));
+        std::iter::once(Self::RESIDENT).chain(added).collect()
+    }
 
     /// Its name in files, messages and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Resident => "resident",
-            Self::Paper => "paper",
+    pub fn name(self) -> &'static str {
+        self.0.map_or("resident", PairwiseEngine::name)
+    }
+
+    /// What it gives away although the protocol is followed, in plain words. Programs must show this.
+    pub fn leaks(self) -> &'static [&'static str] {
+        self.0.map_or(&[], PairwiseEngine::leaks)
+    }
+
+    /// What it encrypts with.
+    pub fn cryptosystem(self) -> &'static str {
+        let resident = "SoftSpoken oblivious transfer over Ristretto and AES, 114-bit";
+        self.0.map_or(resident, PairwiseEngine::cryptosystem)
+    }
+
+    /// How it trains so many rows where nothing else is said, if not as any job.
+    pub fn usual_settings(self, training_rows: usize) -> Option<Settings> {
+        self.0.map(|engine| engine.usual_settings(training_rows))
+    }
+
+    /// Looks at the options that a job has for it.
+    pub(crate) fn check_options(self, options: &BTreeMap<String, u64>) -> Result<(), String> {
+        match (self.0, options.keys().next()) {
+            (Some(engine), _) => engine.check_options(options),
+            (None, None) => Ok(()),
+            (None, Some(name)) => Err(format!("it has no option {name}")),
         }
     }
 
-    /// What it gives away although the protocol is followed, in plain words. Whoever starts it
-    /// must show this.
-    pub fn leaks(self) -> &'static [&'static str] {
-        self.implementation().map_or(&[], |engine| engine.leaks())
-    }
-
     /// The one place where a name becomes an engine.
-    pub(crate) fn implementation(self) -> Result<&'static dyn Implementation, Impossible> {
-        match self {
-            Self::Resident => Ok(&resident::Resident),
-            #[cfg(feature = "paper")]
-            Self::Paper => Ok(&paper::Paper),
-            #[cfg(not(feature = "paper"))]
-            Self::Paper => Err(Impossible::Absent(self)),
+    pub(crate) fn implementation(self) -> Box<dyn Implementation> {
+        match self.0 {
+            None => Box::new(resident::Resident),
+            Some(engine) => Box::new(pairwise::Pairwise(engine)),
         }
     }
 }
 
-fn names() -> String {
-    Engine::ALL.map(Engine::name).join(", ")
+impl PartialEq for Engine {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Engine {}
+
+impl Hash for Engine {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name().hash(state);
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Engine({})", self.name())
+    }
 }
 
 impl fmt::Display for Engine {
@@ -105,17 +155,19 @@ impl std::str::FromStr for Engine {
     type Err = UnknownEngine;
 
     fn from_str(word: &str) -> Result<Self, UnknownEngine> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|engine| engine.name() == word)
-            .ok_or_else(|| UnknownEngine {
-                word: word.chars().take(40).collect(),
-            })
+        let all = Self::all();
+        let found = all.iter().find(|engine| engine.name() == word);
+        found.copied().ok_or_else(|| UnknownEngine {
+            word: word.chars().take(40).collect(),
+            engines: all.iter().map(|e| e.name()).collect::<Vec<_>>().join(", "),
+        })
     }
 }
 
 impl FileValue for Engine {
     fn form() -> Form {
-        Form::OneOf(Self::ALL.map(|engine| engine.name().to_owned()).to_vec())
+        let all = Self::all().into_iter();
+        Form::OneOf(all.map(|engine| engine.name().to_owned()).collect())
     }
 }
 
@@ -139,8 +191,8 @@ mod tests {
 
     #[test]
     fn a_name_becomes_its_engine_everywhere_and_others_are_refused_with_the_choice() {
-        assert_eq!(Engine::default(), Engine::ALL[0]);
-        for engine in Engine::ALL {
+        assert_eq!(Engine::default(), Engine::RESIDENT);
+        for engine in Engine::all() {
             assert_eq!(engine.to_string().parse(), Ok(engine));
             let json = serde_json::to_string(&engine).unwrap();
             assert_eq!(json, format!("\"{engine}\""));
@@ -149,18 +201,17 @@ mod tests {
         let refused = serde_json::from_str::<Engine>("\"magic\"").unwrap_err();
         let words = refused.to_string();
         assert!(
-            words.starts_with("no engine is called magic; there are resident"),
+            words.starts_with("no engine is called magic; this program has resident"),
             "{words}"
         );
+        assert!(words.contains("heda-repro also has paper"), "{words}");
     }
 
     #[test]
-    fn an_engine_that_was_left_out_is_known_by_name_and_refused() {
-        let paper: Engine = "paper".parse().unwrap();
-        let refused = paper.implementation().err().map(|e| e.to_string());
-        match cfg!(feature = "paper") {
-            true => assert_eq!(refused, None),
-            false => assert!(refused.is_some_and(|words| words.contains("without engine paper"))),
-        }
+    fn engine_resident_has_no_options() {
+        assert_eq!(Engine::RESIDENT.check_options(&BTreeMap::new()), Ok(()));
+        let some = BTreeMap::from([("size".to_owned(), 1)]);
+        let refused = Engine::RESIDENT.check_options(&some).unwrap_err();
+        assert_eq!(refused, "it has no option size");
     }
 }

@@ -1,11 +1,9 @@
 //! What the tests of engines share: shaped rows, a small job, and all parties in one process.
 
-use super::{Columns, Part, Terms};
 use crate::description::{Protected, Ranking, RawJob, Share};
 use crate::job::{JobSpec, Quiet};
 use crate::local::{self, LocalProvider, LocalRun, Parts};
-use crate::proposal::testing::{proposal_of, raw};
-use crate::proposal::{Engine, JobId, Spending};
+use crate::proposal::{JobId, Spending};
 use crate::rows::{RowOrder, RowSeed};
 use heda_crypto::random::Randomness;
 use heda_learn::data::{Dataset, Feature};
@@ -177,35 +175,4 @@ pub(crate) fn counted_in_clear(parts: &[Dataset], beta: &[f64]) -> [[u64; 2]; 2]
         }
     }
     expected
-}
-
-/// Why an engine cannot do a job with so many hidden columns and these numbers of rows,
-/// batches and held-out rows.
-pub(crate) fn reason(
-    engine: Engine,
-    hidden: usize,
-    [rows, batches, held_out]: [usize; 3],
-) -> Option<String> {
-    let columns = Columns {
-        width: hidden,
-        hidden: (0..hidden).collect(),
-        open: Vec::new(),
-    };
-    let mut raw = raw();
-    raw.training.settings.method = Method::Descent {
-        rate: 0.5,
-        minimum_rate: 0.0,
-        decay: 0.0,
-        batches,
-    };
-    let proposal = proposal_of(raw);
-    let terms = Terms {
-        proposal: &proposal,
-        features: &[],
-        columns: &columns,
-        plan: None,
-    };
-    let checked = engine.implementation().unwrap();
-    let checked = checked.check(&terms, Part { rows, held_out });
-    checked.err().map(|e| e.to_string())
 }

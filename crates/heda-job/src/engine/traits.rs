@@ -13,9 +13,7 @@ use crate::rounds::{Evaluation, Rounds};
 use heda_blocks::channel::Channel;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Charge;
-#[cfg(feature = "paper")]
-use heda_learn::data::Dataset;
-use heda_learn::data::Feature;
+use heda_learn::data::{Dataset, Feature};
 use heda_learn::gradient::{Batch, Gradient};
 use heda_learn::private::PrivateRows;
 use heda_learn::resident::Resolution;
@@ -99,9 +97,6 @@ impl Party for Joined {
 
 /// A provider's rows of a job, in the job's order.
 pub(crate) struct ProviderRows {
-    /// Training rows as they are, all columns that take part: engine `paper` has a grid of its own.
-    #[cfg(feature = "paper")]
-    pub(crate) exact: Dataset,
     /// Training rows on the grid: hidden columns as they are, published ones as published.
     pub(crate) grid: Vec<u32>,
     /// Class, or number, of every training row.
@@ -118,24 +113,8 @@ pub(crate) struct ProviderRows {
     pub(crate) private_held_out: Option<PrivateRows>,
 }
 
-#[cfg(feature = "paper")]
-impl ProviderRows {
-    /// How many they are.
-    pub(crate) fn part(&self) -> Part {
-        Part {
-            rows: self.labels.len(),
-            held_out: self.held_out_labels.len(),
-        }
-    }
-}
-
 /// An engine as a whole.
 pub(crate) trait Implementation: Sync {
-    /// What it gives away although the protocol is followed; empty if nothing.
-    fn leaks(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     /// Whether the data user sees gradients only as a sum over all providers.
     fn sums_over_providers(&self) -> bool;
 
@@ -166,12 +145,18 @@ pub(crate) trait Implementation: Sync {
         randomness: &Randomness,
     ) -> Result<Box<dyn UserEngine>, JobError>;
 
-    /// Steps J7 and J8 at a provider.
+    /// Whether it puts rows on a grid of its own, and so needs them as they are.
+    fn rounds_itself(&self) -> bool {
+        false
+    }
+
+    /// Steps J7 and J8 at a provider. Beside the rows stand those for training as they are, if the
+    /// engine needs them.
     fn set_up_provider(
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        rows: ProviderRows,
+        rows: (ProviderRows, Option<Dataset>),
         randomness: &Randomness,
     ) -> Result<Box<dyn ProviderEngine>, ServeError>;
 }

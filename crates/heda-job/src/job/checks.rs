@@ -59,7 +59,7 @@ pub(super) fn check_capacity(
         columns: &columns,
         plan,
     };
-    let engine = spec.job.engine().implementation()?;
+    let engine = spec.job.engine().implementation();
     for party in joined {
         engine
             .check(&terms, party.part)

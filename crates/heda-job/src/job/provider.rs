@@ -83,7 +83,7 @@ impl Provider<'_> {
         proposal: Proposal,
         signed: &[u8],
     ) -> Result<Served, ServeError> {
-        let engine = proposal.job.engine().implementation()?;
+        let engine = proposal.job.engine().implementation();
         let admission = self.guard.admit(&proposal)?;
         check_fit(&proposal.job, &admission)?;
         let data = &admission.data;
@@ -109,6 +109,8 @@ impl Provider<'_> {
         };
         let kept = (&order, &mut masks);
         let centres = self.sell_moments(channel, &terms, &admission, &data, kept)?;
+        let rounds_itself = engine.rounds_itself();
+        let unrounded = rounds_itself.then(|| data.select_rows(&order.training));
         // J6
         channel.enter_phase("publish");
         let mut rows = self.prepare(
@@ -122,6 +124,7 @@ impl Provider<'_> {
         rows.labels_as = labels_as;
         // J7, J8
         channel.enter_phase("encrypt");
+        let rows = (rows, unrounded);
         let mut session = engine.set_up_provider(channel, &terms, rows, &self.randomness)?;
         // J9 to J11
         channel.enter_phase("train");
@@ -344,8 +347,6 @@ impl Provider<'_> {
                 Some(_) => Some(private_rows(schema, centres, &held_out, None)?),
                 None => None,
             },
-            #[cfg(feature = "paper")]
-            exact: training,
         };
         if let (Some(spending), true) = (terms.proposal.job.spending(), published.contains(&true)) {
             let features = terms.features.iter().zip(published);

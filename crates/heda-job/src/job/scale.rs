@@ -72,7 +72,7 @@ impl Scaled {
         let rows = joined.iter().map(|party| party.part.rows);
         let row_bits = row_bits(spec.job.batches() as usize, rows);
         let resolution = spec.job.resolution().of_rows(row_bits);
-        let usual = spec.job.engine().implementation()?.rounding(resolution);
+        let usual = spec.job.engine().implementation().rounding(resolution);
         Ok(Basis {
             scaling: Scaling::new(centres),
             noise: self.labels_as.rounding(resolution, usual),

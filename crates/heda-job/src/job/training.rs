@@ -144,7 +144,7 @@ impl JobRunner<'_> {
             });
             self.keep(state)?;
         }
-        if self.spec.job.engine().implementation()?.asks_for_all() {
+        if self.spec.job.engine().implementation().asks_for_all() {
             let span = self.rounds.span(class as u32, step as u32);
             self.ask_for_the_rest(engine, class as u32, span, state)?;
         }
@@ -255,7 +255,7 @@ impl JobRunner<'_> {
     /// the providers must not see that, for they may have made it: the job fails when it is over.
     fn fail_later(&mut self, error: TrainError) -> Result<(), JobError> {
         let error = BadJob::from(error);
-        if !self.spec.job.engine().implementation()?.asks_for_all() {
+        if !self.spec.job.engine().implementation().asks_for_all() {
             return Err(error.into());
         }
         self.failed.get_or_insert(error);

@@ -161,7 +161,7 @@ pub fn run(
             ..summary
         })
         .collect();
-    let summed = providers.len() > 1 && spec.job.engine().implementation()?.sums_over_providers();
+    let summed = providers.len() > 1 && spec.job.engine().implementation().sums_over_providers();
     let mut revealed = revealed(spec, &columns, &state, &fits, &providers, summed);
     let bought: usize = state.sums.iter().map(Vec::len).sum();
     revealed.moment_numbers = scaled.asked + bought as u64;
@@ -306,7 +306,7 @@ impl JobRunner<'_> {
         proposal.check().map_err(BadJob::from)?;
         let (job, schema) = (&proposal.job, &self.spec.schema);
         job.check_schema(schema).map_err(BadJob::from)?;
-        let limit = self.spec.job.engine().implementation()?.limits().rows;
+        let limit = self.spec.job.engine().implementation().limits().rows;
         let keys: Vec<VerifyingKey> = links.iter().map(|link| link.identity).collect();
         let signed = proposal.encode()?;
         let roster = Roster::new(&signed, &keys).map_err(BadJob::from)?;
@@ -447,7 +447,7 @@ impl JobRunner<'_> {
             view: Vec::new(),
         });
         let summaries = summaries.collect();
-        let engine = self.spec.job.engine().implementation()?;
+        let engine = self.spec.job.engine().implementation();
         let engine = engine.set_up_user(terms, joined, scaling, labels_as, self.randomness)?;
         Ok((engine, summaries))
     }

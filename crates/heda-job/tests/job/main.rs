@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod numbers;
+mod pairwise;
 mod path;
 mod refusals;
 mod scaling;
@@ -17,6 +18,7 @@ use heda_job::job::{
 use heda_job::local::{self, Parts};
 use heda_job::proposal::{Engine, JobId, Spending};
 use heda_learn::data::Dataset;
+use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, Settings, safe_rate};
 use heda_learn::partition::{Goal, Partition};
@@ -131,7 +133,7 @@ impl Observer for StopAfter {
 
 #[test]
 fn a_resumed_run_ends_where_the_uninterrupted_one_does() {
-    resume(Engine::Resident);
+    resume(Engine::RESIDENT);
 }
 
 fn resume(engine: Engine) {
@@ -335,7 +337,7 @@ fn a_chosen_split_is_kept_before_anyone_hears_it_and_not_chosen_again() {
 
 #[test]
 fn several_classes_are_told_apart_one_against_the_rest() {
-    tell_classes_apart(Engine::Resident);
+    tell_classes_apart(Engine::RESIDENT);
 }
 
 fn tell_classes_apart(engine: Engine) {
@@ -361,7 +363,7 @@ fn tell_classes_apart(engine: Engine) {
 
 #[test]
 fn every_loss_and_optimiser_trains() {
-    train_every_loss(Engine::Resident);
+    train_every_loss(Engine::RESIDENT);
 }
 
 fn train_every_loss(engine: Engine) {
@@ -396,39 +398,4 @@ fn train_every_loss(engine: Engine) {
             assert!(accuracy > 0.75, "{engine} {loss} {method:?}: {accuracy}");
         }
     }
-}
-
-#[cfg(feature = "paper")]
-#[test]
-fn engine_paper_runs_a_whole_job_and_agrees_with_lookup() {
-    let method = Method::Descent {
-        rate: 1.0,
-        minimum_rate: 0.0,
-        decay: 0.0,
-        batches: 8,
-    };
-    let settings = Settings {
-        method,
-        c: None,
-        tolerance: 0.0,
-        max_iterations: 3,
-    };
-    let plain = spec(&TWO, settings);
-    let paper = with(&plain, |raw| raw.engine = Engine::Paper);
-    let expected = run_with(&plain, two_parts(), &mut Quiet, None).unwrap();
-    let found = run_with(&paper, two_parts(), &mut Quiet, None).unwrap();
-    assert_eq!(found.split, expected.split);
-    let pairs = found.fits[0].beta.iter().zip(&expected.fits[0].beta);
-    for (found, expected) in pairs {
-        // The grids differ: two decimals against 1/128, coefficients in steps of 1/128.
-        assert!((found - expected).abs() < 0.05, "{found} for {expected}");
-    }
-    assert!(found.fits[0].histogram.is_some());
-    assert!(!found.revealed.summed, "every gradient is seen by itself");
-    for provider in &found.providers {
-        assert_eq!(provider.traffic["train"].round_trips, 3 * 3);
-    }
-    let short = with(&paper, |raw| raw.key_bits = 1024);
-    let refused = run_with(&short, two_parts(), &mut Quiet, None).unwrap_err();
-    assert!(refused.to_string().contains("2048"), "{refused}");
 }

@@ -10,8 +10,7 @@ use heda_job::job::{
     self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome, Progress, Provider, Quiet,
 };
 use heda_job::local::{self, Parts};
-use heda_job::proposal::{Engine, JobId};
-use heda_learn::loss::LossKind;
+use heda_job::proposal::JobId;
 use heda_learn::optimise::{Method, Settings};
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,27 +54,6 @@ fn a_few_held_out_rows_are_refused_by_the_provider_they_would_expose() {
     let nothing = with(&spec(&TWO, lbfgs(3)), |raw| raw.held_out = 0.0);
     let trained = run_with(&nothing, two_parts(), &mut Quiet, None).unwrap();
     assert_eq!(trained.fits[0].histogram, None);
-}
-
-#[cfg(feature = "paper")]
-#[test]
-fn what_cannot_be_done_costs_nothing() {
-    let randomness = Randomness::seeded(5);
-    let parts = Parts::new(two_parts(), &randomness).unwrap();
-    // Enough for one release.
-    let guards = parts.guards(&schema(&TWO), "2".parse().unwrap());
-    let possible = spec(&TWO, lbfgs(2));
-    let impossible = JobSpec {
-        id: JobId([9; 16]),
-        ..with(&possible, |raw| {
-            raw.engine = Engine::Paper;
-            raw.loss = Some(LossKind::Ridge);
-        })
-    };
-    let run = |spec| local::run(spec, &guards, &randomness, &mut Quiet, None, false);
-    let refused = run(&impossible).err().unwrap().to_string();
-    assert!(refused.contains("use engine resident"), "{refused}");
-    run(&possible).unwrap();
 }
 
 #[test]

@@ -225,7 +225,7 @@ fn check_rate(rate: f64) -> Result<(), TrainError> {
 /// How many gradients a training on rounded derivatives asks for unless it is told otherwise: a
 /// public rule by the number of encoded columns, for providers must not see when it converged.
 ///
-/// Twelve, and as many as the root of the columns. `heda experiment defaults` compares it with
+/// Twelve, and as many as the root of the columns. `heda-repro experiment defaults` compares it with
 /// scikit-learn's iterations.
 pub fn usual_iterations(columns: usize) -> u32 {
     (12.0 + (columns as f64).sqrt()).ceil() as u32

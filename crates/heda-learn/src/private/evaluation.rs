@@ -16,7 +16,7 @@
 //!
 //! **Intervals** are exact for the model Y = X + noise, X binomial of the true accuracy, the noise
 //! normal ([`RightRows::interval`]): they hold the accuracy on new rows in at least 95 % of all jobs,
-//! whatever the number of rows and the noise. `heda experiment intervals` draws them.
+//! whatever the number of rows and the noise. `heda-repro experiment intervals` draws them.
 
 use heda_dp::normal::tail;
 use serde::{Deserialize, Serialize};

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde::de::value::{Error, MapDeserializer, StrDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::{Bound, RangeBounds};
@@ -118,6 +119,7 @@ forms! {
     Delta => Form::number((Bound::Excluded(0.0), Bound::Excluded(1.0))),
     Iterations => Form::whole(1.0..=f64::from(Iterations::MOST)),
     Method => Form::Numbers(methods()),
+    BTreeMap<String, u64> => Form::Numbers(Vec::new()),
 }
 
 impl<T: FileValue> FileValue for Option<T> {

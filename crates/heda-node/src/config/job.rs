@@ -11,7 +11,7 @@ use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::load_certificates;
 use crate::identity::trust::{Recognition, TrustedPeer};
 use heda_dp::epsilon::Epsilon;
-use heda_job::description::{KEY_BITS, Protected, Ranking, RawJob};
+use heda_job::description::{Protected, Ranking, RawJob};
 use heda_job::engine::Engine;
 use heda_job::proposal::Spending;
 use heda_learn::described;
@@ -21,6 +21,7 @@ use heda_learn::partition::Goal;
 use heda_learn::schema::Schema;
 use heda_learn::score;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 described! {
@@ -40,7 +41,7 @@ described! {
         #[key("\"authority.pem\"")]
         pub authority: Option<PathBuf>,
         /// How gradients are computed.
-        #[key("\"paper\"")]
+        #[key("\"resident\"")]
         pub engine: Engine = Engine::default(),
         /// How many features are encrypted, the best by the ranking: a number, `all`, which is the
         /// default, or `auto`, which goes by `[auto]`. The other features are published or, without
@@ -61,9 +62,9 @@ described! {
         /// All features from best to worst; the providers then read no rows for a ranking.
         #[key("[\"age\", \"marker\"]")]
         pub order: Option<Vec<String>>,
-        /// Key size of engine `paper` in bits.
-        #[key("2048")]
-        pub key_bits: u32 = KEY_BITS,
+        /// What the engine is told in its own words; engine `resident` has no options.
+        #[key("{ size = 2 }")]
+        pub engine_options: Option<BTreeMap<String, u64>>,
         /// Epsilon that publishing may cost, for all published columns of a row together; without it
         /// nothing is published.
         #[key("1.5")]
@@ -337,7 +338,7 @@ impl JobConfig {
     pub fn raw(&self, schema: &Schema) -> Result<RawJob, NoClass> {
         let mut raw = RawJob::new(self.data_set.as_str(), schema);
         raw.engine = self.engine;
-        raw.key_bits = self.key_bits;
+        raw.engine_options = self.engine_options.clone().unwrap_or_default();
         raw.loss = self.loss;
         raw.class_weight = self
             .class_weight

@@ -202,8 +202,8 @@ described! {
         /// provider's part.
         #[key("true")]
         pub rosters_may_single_out: bool = false,
-        /// Engines that may be used; `paper` leaks more, so it must be named here.
-        #[key("[\"paper\"]")]
+        /// Engines that may be used; one that leaks more than `resident` must be named here.
+        #[key("[\"resident\"]")]
         pub engines: Vec<Engine> = vec![Engine::default()],
         /// Ways of publishing that may be used; only `laplace` has a proven epsilon for linked rows.
         #[key("[\"laplace\"]")]

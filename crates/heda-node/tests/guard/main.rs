@@ -6,6 +6,7 @@ mod cheats;
 mod clock;
 #[path = "../common/mod.rs"]
 mod common;
+mod other_engine;
 mod penalties;
 #[path = "../common/steps.rs"]
 mod steps;
@@ -18,15 +19,15 @@ use heda_job::description::{Protected, Ranking, RawJob, Training};
 use heda_job::error::JobError;
 use heda_job::job::{self, Checkpoint, JobSpec, Link, NotKept, Observer, Outcome, Quiet};
 use heda_job::local::fresh_job_id;
-use heda_job::proposal::{Engine, PROTOCOL_VERSION, Parties, Proposal, Spending};
+use heda_job::proposal::{PROTOCOL_VERSION, Parties, Proposal, Spending};
 use heda_learn::bundled::{Bundle, Coding};
-use heda_learn::loss::LossKind;
 use heda_learn::optimise::{Method, PenaltyPath, Settings};
 use heda_learn::resident::Resolution;
 use heda_node::config::ProviderConfig;
 use heda_node::guard::ledger::{BudgetReport, JobReport, Ledger};
 use heda_node::identity::Identity;
 use heda_node::system::clock::ManualClock;
+use other_engine::other;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -290,8 +291,8 @@ fn proposals_and_splits_that_break_the_rules_leave_no_trace_but_their_refusal() 
             "this provider has biopsies",
         ),
         (
-            |p| change_job(p, |raw| raw.engine = Engine::Paper),
-            "engine paper is not allowed",
+            |p| change_job(p, |raw| raw.engine = other()),
+            "engine other is not allowed",
         ),
         (
             |p| change_job(p, |raw| raw.training.settings.max_iterations = 31),
@@ -431,14 +432,13 @@ fn a_data_user_is_held_to_its_columns_and_to_nothing_else() {
 #[test]
 fn what_the_job_itself_refuses_costs_nothing_and_is_noted_as_well() {
     let engines =
-        "engines = [\"resident\", \"paper\"]\nepsilon_total = 1\niterations_per_day = 100";
+        "engines = [\"resident\", \"other\"]\nepsilon_total = 1\niterations_per_day = 100";
+    let other = other();
     let guard = Guard::new(engines);
     let daemon = guard.serve();
     let user = User::new(guard.users[0].clone());
     let mut proposal = guard.proposal(1, "0.25");
-    change_job(&mut proposal, |raw| {
-        (raw.engine, raw.loss) = (Engine::Paper, Some(LossKind::Ridge));
-    });
+    change_job(&mut proposal, |raw| raw.engine = other);
     let refused = session(&user, &daemon, &proposal, Until::Release).unwrap_err();
     assert!(
         refused.to_string().contains("use engine resident"),

@@ -31,9 +31,10 @@ pub(super) const COMPARED_ROWS: usize = 65_536;
 /// Training rows of each provider that a plan is measured with: four blocks of engine `resident`, so
 /// that two of them are on their way while others wait, as in a job of any length.
 const PLANNED_PROVIDER_ROWS: usize = 4 << 15;
-/// Iterations of the training that warms up and of the measured one, for each engine.
+/// Iterations of the training that warms up and of the measured one, for engine `resident` and for others,
+/// which may be slow.
 const RESIDENT_ITERATIONS: (u32, u32) = (2, 10);
-const PAPER_ITERATIONS: (u32, u32) = (1, 3);
+const OTHER_ITERATIONS: (u32, u32) = (1, 3);
 /// With so many rows an iteration is long enough to need few of them.
 const MANY_ROWS: usize = 200_000;
 const ITERATIONS_OF_MANY: (u32, u32) = (1, 4);
@@ -163,12 +164,13 @@ pub fn measure(shape: &Shape<'_>) -> Result<Costs, Error> {
         let width = shape.spec.schema.width() + 1;
         privacy.plan(width).map_err(Error::input)
     });
-    let (few, many) = match (shape.spec.job.engine(), plan.transpose()?) {
+    let resident = shape.spec.job.engine() == Engine::RESIDENT;
+    let (few, many) = match (resident, plan.transpose()?) {
         // A private job has as many gradients as its plan says.
         (_, Some(plan)) => (plan.gradients(), plan.gradients()),
-        (Engine::Resident, None) if total > MANY_ROWS => ITERATIONS_OF_MANY,
-        (Engine::Resident, None) => RESIDENT_ITERATIONS,
-        (Engine::Paper, None) => PAPER_ITERATIONS,
+        (true, None) if total > MANY_ROWS => ITERATIONS_OF_MANY,
+        (true, None) => RESIDENT_ITERATIONS,
+        (false, None) => OTHER_ITERATIONS,
     };
     // The peak of a process never falls: what needs less comes first.
     let smaller = match share < 1.0 {

@@ -19,18 +19,14 @@ use serde::Serialize;
 use std::fmt;
 
 const PROVIDERS: usize = 3;
-/// Engine `paper` is measured on mini-batches of about this many rows, as the paper used it.
-const PAPER_BATCH_ROWS: usize = 32;
-const KEY_BITS: u32 = 2048;
 /// Rows whose steps are measured one by one, on one core.
 const STEP_ROWS: usize = 26_049 / PROVIDERS;
 /// Columns of Adult in the paper's coding.
 const STEP_COLUMNS: usize = 14;
 
-/// What is measured: an engine on rows like those of a data set.
+/// What is measured: engine `resident` on rows like those of a data set.
 #[derive(Clone, Copy)]
 struct Setting {
-    engine: Engine,
     bundle: Bundle,
     coding: Coding,
     rows: usize,
@@ -38,7 +34,7 @@ struct Setting {
     resolution: Option<Resolution>,
 }
 
-/// One engine on rows of one shape.
+/// Engine `resident` on rows of one shape.
 #[derive(Debug, Clone, Serialize)]
 struct EngineLine {
     engine: Engine,
@@ -47,7 +43,6 @@ struct EngineLine {
     code_bits: u32,
     columns: usize,
     training_rows: usize,
-    batch_rows: usize,
     milliseconds_per_iteration: f64,
     microseconds_per_row_iteration: f64,
     bytes_per_row_iteration: f64,
@@ -106,22 +101,12 @@ pub fn measure() -> Result<EngineSection, Error> {
     ] {
         for resolution in [Some(one_bit), None] {
             lines.push(line(Setting {
-                engine: Engine::Resident,
                 bundle,
                 coding,
                 rows,
                 resolution,
             })?);
         }
-    }
-    if cfg!(feature = "paper") {
-        lines.push(line(Setting {
-            engine: Engine::Paper,
-            bundle: Bundle::Bcwd,
-            coding: Coding::Paper,
-            rows: 699,
-            resolution: None,
-        })?);
     }
     let exact = Resolution::for_columns(STEP_COLUMNS).of_count(STEP_ROWS * PROVIDERS);
     let steps = [one_bit, exact]
@@ -151,8 +136,7 @@ fn whole(bundle: Bundle, coding: Coding, private: Option<Epsilon>) -> Result<Who
         providers: PROVIDERS,
         iota: None,
         goal: None,
-        engine: Engine::Resident,
-        key_bits: KEY_BITS,
+        engine: Engine::RESIDENT,
         method: Scoring::KruskalWallis,
         rest: Rest::Drop,
         settings: None,
@@ -192,27 +176,20 @@ fn steps(resolution: Resolution) -> Result<EngineSteps, Error> {
     })
 }
 
-/// One engine on so many rows like those of a data set, all encrypted.
+/// The engine on so many rows like those of a data set, all encrypted.
 fn line(setting: Setting) -> Result<EngineLine, Error> {
-    let Setting { engine, rows, .. } = setting;
+    let rows = setting.rows;
     let schema = setting.bundle.schema(setting.coding);
     let columns = schema.features().iter().map(|f| f.columns.len()).sum();
     let training_rows = rows - Share::USUAL.of(rows as u64) as usize;
-    let batches = match engine {
-        Engine::Resident => 1,
-        Engine::Paper => training_rows / PAPER_BATCH_ROWS,
-    };
     let features = schema.columns().len();
     let names = schema.columns().iter();
     let order = names.map(|column| column.name().to_owned()).collect();
-    let settings = measuring(&schema, 1, batches);
+    let settings = measuring(&schema, 1, 1);
     let resolution = setting.resolution;
     let resolution = resolution.unwrap_or(Resolution::for_columns(columns));
-    let batch_rows = training_rows / batches;
     let job = Job::builder("bench", schema)
-        .engine(engine)
-        .resolution(resolution.of_count(batch_rows))
-        .key_bits(KEY_BITS)
+        .resolution(resolution.of_count(training_rows))
         .settings(settings)
         .ranking(Ranking::Given { features: order });
     let job = job.build()?;
@@ -231,15 +208,14 @@ fn line(setting: Setting) -> Result<EngineLine, Error> {
     })?;
     let bytes = costs.sent.each + costs.received.each;
     Ok(EngineLine {
-        engine,
+        engine: Engine::RESIDENT,
         as_private: setting.resolution.is_some(),
         code_bits: spec.job.resolution().code_bits(),
         columns,
         training_rows,
-        batch_rows,
         milliseconds_per_iteration: 1e3 * costs.seconds.each,
-        microseconds_per_row_iteration: 1e6 * costs.seconds.each / batch_rows as f64,
-        bytes_per_row_iteration: bytes / batch_rows as f64,
+        microseconds_per_row_iteration: 1e6 * costs.seconds.each / training_rows as f64,
+        bytes_per_row_iteration: bytes / training_rows as f64,
     })
 }
 
@@ -251,30 +227,18 @@ impl fmt::Display for EngineSection {
         )?;
         writeln!(
             f,
-            "  {:<8} {:>5} {:>4} {:>7} {:>9} {:>9} {:>13} {:>9} {:>11}",
-            "engine",
-            "noise",
-            "bits",
-            "columns",
-            "rows",
-            "batch",
-            "ms/iteration",
-            "µs/row",
-            "bytes/row"
+            "  {:<8} {:>5} {:>4} {:>7} {:>9} {:>13} {:>9} {:>11}",
+            "engine", "noise", "bits", "columns", "rows", "ms/iteration", "µs/row", "bytes/row"
         )?;
         for line in &self.lines {
             writeln!(
                 f,
-                "  {:<8} {:>5} {:>4} {:>7} {:>9} {:>9} {:>13.2} {:>9.2} {:>11.0}",
+                "  {:<8} {:>5} {:>4} {:>7} {:>9} {:>13.2} {:>9.2} {:>11.0}",
                 line.engine.to_string(),
                 if line.as_private { "yes" } else { "no" },
-                match line.engine {
-                    Engine::Resident => line.code_bits.to_string(),
-                    Engine::Paper => String::from("–"),
-                },
+                line.code_bits,
                 line.columns,
                 line.training_rows,
-                line.batch_rows,
                 line.milliseconds_per_iteration,
                 line.microseconds_per_row_iteration,
                 line.bytes_per_row_iteration

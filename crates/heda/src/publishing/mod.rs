@@ -12,7 +12,6 @@ pub use worth::Worth;
 use crate::error::{Error, ErrorKind};
 use grids::Publication;
 use heda_crypto::random::Randomness;
-pub use heda_dp::account::Mechanism;
 use heda_dp::account::{Accountant, Charge, ColumnCharge, Spend};
 use heda_dp::budget::{split_by_weights, split_equally};
 use heda_dp::centroid::Reference;

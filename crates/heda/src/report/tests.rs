@@ -32,7 +32,7 @@ fn summary() -> Summary {
     };
     Summary {
         dataset: format!("Data of {HOSTILE}"),
-        engine: Engine::Resident,
+        engine: Engine::RESIDENT,
         seeded: true,
         providers: 1,
         rows: 80,

@@ -77,11 +77,11 @@ impl Summary {
     pub fn who_learned(&self) -> String {
         let user = learned(Who::DataUser, self).join("; ");
         let scored = self.is_scored();
-        let providers = match self.engine {
-            Engine::Resident => self.providers_learned(
+        let providers = match self.engine.leaks() {
+            [] => self.providers_learned(
                 "they decrypt nothing, and whatever reached them was uniform to them",
             ),
-            Engine::Paper => format!("Engine paper leaks. {}", self.engine.leaks().join(" ")),
+            leaks => format!("Engine {} leaks. {}", self.engine, leaks.join(" ")),
         };
         if let Some(promise) = &self.privacy {
             return format!("{}\n{providers}", promise.words());
@@ -127,11 +127,11 @@ impl Summary {
         self.features_by_rank.iter().any(|f| f.score.is_some())
     }
 
-    /// What publishing bought over dropping, if it is known. Engine `paper` stops before it has
+    /// What publishing bought over dropping, if it is known. Another engine may stop before it has
     /// converged, so its accuracy does not compare with that of the control.
     fn worth(&self) -> String {
         match (self.accuracy, self.dropped_accuracy) {
-            (Some(with), Some(without)) if self.engine != Engine::Paper => format!(
+            (Some(with), Some(without)) if self.engine == Engine::RESIDENT => format!(
                 "; publishing instead of dropping them changed accuracy by {:+.2} points",
                 100.0 * (with - without)
             ),

@@ -182,9 +182,9 @@ impl Summary {
             megabytes(self.bytes.user_to_provider),
             megabytes(self.bytes.provider_to_user)
         );
-        let engine = match self.engine {
-            Engine::Resident => String::new(),
-            other => format!(", engine {other}"),
+        let engine = match self.engine == Engine::RESIDENT {
+            true => String::new(),
+            false => format!(", engine {}", self.engine),
         };
         let training = format!(
             "{} iterations, {} of {} features encrypted{engine}",
@@ -219,8 +219,8 @@ impl Summary {
 
     /// One line a party, and one for what nobody learned.
     fn learned_lines(&self) -> Vec<String> {
-        if self.engine == Engine::Paper {
-            let leaks = self.engine.leaks();
+        let leaks = self.engine.leaks();
+        if !leaks.is_empty() {
             return leaks.iter().flat_map(|leak| bullet("Leak", leak)).collect();
         }
         let of = |who| in_brief(who, self);

@@ -3,8 +3,8 @@
 use super::Rows;
 use super::markdown::{number, percent, table};
 use crate::rate::{MOST_REACHED, best, excess, fits};
-use heda::local_job::{PAPER_DECAY, PAPER_RATE};
 use heda_learn::bundled::Bundle;
+use heda_paper::engine::{DECAY, RATE};
 
 pub(super) fn chosen(rows: &Rows<'_>, _folder: &str) -> String {
     let decays = rows.distinct("decay");
@@ -46,7 +46,7 @@ pub(super) fn chosen(rows: &Rows<'_>, _folder: &str) -> String {
          this rate the coefficients go beyond {:.0} % of what the engine's plaintexts are planned for, \
          on some split in some iteration.\n\n\
          - The least loss that fits is that of {rate}/(1 + {decay}·t); engine `paper` uses \
-         {PAPER_RATE}/(1 + {PAPER_DECAY}·t).\n\
+         {RATE}/(1 + {DECAY}·t).\n\
          - Held-out accuracy with that rate: {}.\n",
         table(&head, &body),
         rows.distinct("split").len(),

@@ -6,9 +6,9 @@ use crate::features::DATASETS;
 use crate::growth::{fixed, line, points, shown};
 use crate::printed::{Printed, TABLE_3B};
 use crate::training::{DEFAULT_ENGINE, PROVIDERS};
-use heda::local_job::PAPER_BATCH_ROWS;
 use heda_learn::bundled::Bundle;
 use heda_learn::score::ScoringMethod;
+use heda_paper::engine::BATCH_ROWS;
 
 /// Runs of an engine on a data set with everything encrypted, in the paper's coding.
 fn all_encrypted<'a>(rows: &Rows<'a>, engine: &str, bundle: Bundle) -> Rows<'a> {
@@ -413,7 +413,7 @@ pub(super) fn limits(rows: &Rows<'_>, _folder: &str) -> String {
          traffic that the tables count.\n\
          - The paper does not say how its learning rate was chosen, how large its batches are or \
          how many providers it simulates; engine `paper` uses about \
-         {PAPER_BATCH_ROWS} rows, {PROVIDERS} providers and the rate above.\n\
+         {BATCH_ROWS} rows, {PROVIDERS} providers and the rate above.\n\
          - [Differences from the paper](differences.md) says what was changed and why.\n",
         splits(default),
         splits("paper"),

@@ -164,8 +164,6 @@ fn rows_of(kind: Kind, number: u64) -> (ProviderRows, Vec<Feature>) {
     let (held_out_labels, labels) = labels.split_at(HELD_OUT);
     let private = kind == Kind::Private;
     let rows = ProviderRows {
-        #[cfg(feature = "paper")]
-        exact: data.clone(),
         labels_as: kind.labels_as(labels),
         private: private.then(|| private_rows(grid, labels)),
         private_held_out: private.then(|| private_rows(held_out_grid, held_out_labels)),

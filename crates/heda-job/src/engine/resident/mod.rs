@@ -55,10 +55,8 @@ mod symbols;
 mod tests;
 mod user;
 
-#[cfg(feature = "paper")]
 pub(super) use ask::{Remote, ResidentUser};
 pub use profile::{StepCost, profile};
-#[cfg(feature = "paper")]
 pub(super) use serve::ResidentProvider;
 
 use super::label_encoding::LabelEncoding;
@@ -73,7 +71,7 @@ use heda_blocks::channel::Channel;
 use heda_crypto::bits::MOST_BITS;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{FieldBits, MAX_PAD_BYTES, TransferError};
-use heda_learn::data::Feature;
+use heda_learn::data::{Dataset, Feature};
 use heda_learn::gradient::Batch;
 use heda_learn::loss::LossKind;
 use heda_learn::private::evaluation::{ROW_UNITS, ROWS_FOR_AREA};
@@ -409,7 +407,7 @@ impl Implementation for Resident {
         &self,
         channel: &mut Channel,
         terms: &Terms<'_>,
-        rows: ProviderRows,
+        (rows, _): (ProviderRows, Option<Dataset>),
         randomness: &Randomness,
     ) -> Result<Box<dyn ProviderEngine>, ServeError> {
         Ok(Box::new(serve::ResidentProvider::set_up(

@@ -5,8 +5,10 @@ use super::provider::ProviderSession;
 use super::rows::Rows;
 use super::shape::{Shape, TreeNumbers};
 use super::user::{UserSession, UserSum, whole_sums};
-use super::{COUNT_FIELD_BITS, training_field};
+use super::{COUNT_FIELD_BITS, check_held_out, training_field};
 use crate::closing::OpenSum;
+use crate::engine::{Columns, Part, Terms};
+use crate::proposal::testing::proposal;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, FieldBits, SenderSetup};
 use heda_learn::gradient::Batch;
@@ -296,4 +298,30 @@ fn equals_the_oracle_with_published_columns_and_several_providers() {
     }
     let resolution = Resolution::new(10, 3, 8, 8, 4).unwrap();
     compare(resolution, LossKind::Logistic, &[0, 1, 2, 3, 4, 5], 5);
+}
+
+#[test]
+fn too_many_held_out_rows_are_refused_with_the_remedy() {
+    let proposal = proposal();
+    let columns = Columns {
+        width: 14,
+        hidden: (0..14).collect(),
+        open: Vec::new(),
+    };
+    let terms = Terms {
+        proposal: &proposal,
+        features: &[],
+        columns: &columns,
+        plan: None,
+    };
+    let reason = |held_out| {
+        let part = Part {
+            rows: 1000,
+            held_out,
+        };
+        check_held_out(&terms, part).err().map(|e| e.to_string())
+    };
+    assert_eq!(reason(6_512), None);
+    let many = reason(300_000).unwrap();
+    assert!(many.contains("hold out fewer"), "{many}");
 }

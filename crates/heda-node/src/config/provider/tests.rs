@@ -15,7 +15,7 @@ fn load(text: &str) -> Result<ProviderConfig, ConfigError> {
 fn the_sample_is_read_with_paths_beside_it() {
     let config = load(GOOD).unwrap();
     assert!(config.data.is_absolute() && config.data.ends_with("ward.csv"));
-    assert_eq!(config.limits.engines, [Engine::Resident]);
+    assert_eq!(config.limits.engines, [Engine::RESIDENT]);
     assert_eq!(config.limits.mechanisms, [Mechanism::Laplace]);
     assert_eq!(config.trusted_peers().unwrap().len(), 1);
 }

@@ -42,7 +42,7 @@ fn request() -> JobRequest {
     JobRequest {
         job: "job-1".into(),
         schema: "s1".into(),
-        engine: Engine::Resident,
+        engine: Engine::RESIDENT,
         scored: false,
         features: vec!["age".into(), "marker".into()],
         published: Published::Any(1),
@@ -124,8 +124,11 @@ fn every_limit_has_its_reason() {
         refused(|r| r.published = Published::Any(3))[..],
         [R::Published { .. }]
     ));
+    let mut without = policy();
+    without.limits.engines.clear();
+    let verdict = without.evaluate(&peer("user"), &facts(), &request());
     assert!(matches!(
-        refused(|r| r.engine = Engine::Paper)[..],
+        verdict.unwrap_err().reasons[..],
         [R::Engine { .. }]
     ));
     let ima = refused(|r| r.mechanism = Mechanism::Ima);
@@ -257,7 +260,7 @@ fn a_data_user_may_learn_as_much_in_all_jobs_as_in_one_unless_more_is_allowed() 
 fn all_reasons_are_told_at_once() {
     let reasons = refused(|r| {
         r.iterations = 1000;
-        r.engine = Engine::Paper;
+        r.batch_rows = Some(49);
         r.co_providers.clear();
     });
     assert_eq!(reasons.len(), 4, "{reasons:?}");

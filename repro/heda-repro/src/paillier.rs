@@ -1,6 +1,8 @@
-//! Paillier at the key lengths that jobs use, beside the plain ways of doing the same.
+//! `heda-repro paillier`: Paillier at the key lengths that jobs use, beside the plain ways of doing the
+//! same.
 
 use heda::Error;
+use heda::measure::milliseconds;
 use heda::measure::milliseconds;
 use heda_crypto::random::Randomness;
 use heda_paper::integer::{Integer, Natural};
@@ -10,6 +12,29 @@ use serde::Serialize;
 use std::fmt;
 use std::hint::black_box;
 
+/// Measure Paillier's cryptosystem on this machine
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  heda-repro paillier
+  heda-repro paillier --json")]
+pub(super) struct Arguments {
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(super) fn run(arguments: &Arguments) -> Result<String, Error> {
+    let measured = measure()?;
+    match arguments.json {
+        true => serde_json::to_string_pretty(&measured).map_err(bug),
+        false => {
+            let sections: Vec<String> = measured.iter().map(ToString::to_string).collect();
+            Ok(sections.join("\n\n"))
+        }
+    }
+}
+
 /// Ciphertexts of the linear combination.
 const TERMS: usize = 1000;
 /// Plaintexts of a batch.
@@ -17,7 +42,7 @@ const BATCH: usize = 64;
 
 /// Times in milliseconds, one core unless named otherwise, and the ratios that matter.
 #[derive(Serialize)]
-pub(super) struct PaillierSection {
+struct PaillierSection {
     key_bits: usize,
     milliseconds: Times,
     ratios: Ratios,
@@ -55,7 +80,7 @@ struct Ratios {
 }
 
 /// Measures all key lengths.
-pub(super) fn measure() -> Result<Vec<PaillierSection>, Error> {
+fn measure() -> Result<Vec<PaillierSection>, Error> {
     let sizes = [KeySize::Bits2048, KeySize::Bits3072];
     sizes.into_iter().map(section).collect()
 }
