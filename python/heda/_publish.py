@@ -43,13 +43,13 @@ class Published:
 
     def _repr_html_(self) -> str:
         rows = [
-            (column["name"], column["epsilon"], f"{column['sse']:.2f}")
+            (column["name"], column["epsilon"], _noise(column["noise"]))
             for column in self.report["columns"]
         ]
         verb = "Published" if self.columns else "Would be published"
         return _html.titled(
             f"{verb}: {self.report['rows']} rows by {self.report['mechanism']}",
-            _html.table(("column", "epsilon", "sum of squared errors"), rows),
+            _html.table(("column", "epsilon", "noise"), rows),
             _html.lines([f"Guarantee: {self.report['guarantee']}."]),
         )
 
@@ -60,9 +60,7 @@ def publish(
     *,
     features: Sequence[str],
     epsilon: float | str,
-    mechanism: str = "laplace",
     weights: Sequence[int] = (),
-    cluster_size: int | None = None,
     bits: int = 10,
     preview: bool = False,
     schema: Schema | str | PathLike[str] | None = None,
@@ -80,12 +78,8 @@ def publish(
         The columns.
     epsilon : float or str
         What one row pays for all columns together. There is no default.
-    mechanism : {"laplace", "ima"}
-        How: the first protects every row; the second is the paper's, and does not.
     weights : sequence of int
         How epsilon is split, a whole number a column; equally if not given.
-    cluster_size : int, optional
-        Rows a cluster, for "ima".
     bits : int
         Numbers are rounded to 2^bits steps between their bounds.
     preview : bool
@@ -105,10 +99,8 @@ def publish(
     encoded = encode(X, y, Known(schema, bounds, None, False), "publish")
     asked: dict[str, object] = {
         "features": list(features),
-        "mechanism": mechanism,
         "epsilon": str(epsilon),
         "weights": list(weights),
-        "cluster_size": cluster_size,
         "bits": bits,
     }
     if preview:
@@ -118,6 +110,12 @@ def publish(
     return Published(
         {name: _values(raw, levels) for name, raw, levels in columns}, json.loads(told), words
     )
+
+
+def _noise(noise: dict[str, float]) -> str:
+    if "truth" in noise:
+        return f"random answer, {noise['truth']:.1%} true"
+    return f"Laplace, {noise['scale']:.1%} of the range"
 
 
 def _values(raw: bytearray, levels: list[str] | None) -> NDArray[Any]:

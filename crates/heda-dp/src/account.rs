@@ -196,11 +196,10 @@ impl Receipt {
     }
 
     /// Uses the receipt up, if it pays for this mechanism and this many columns.
-    pub(crate) fn redeem(
-        self,
-        mechanism: Mechanism,
-        columns: usize,
-    ) -> Result<Charge, ReceiptMismatch> {
+    ///
+    /// # Errors
+    /// If it pays for something else.
+    pub fn redeem(self, mechanism: Mechanism, columns: usize) -> Result<Charge, ReceiptMismatch> {
         self.charge.is_for(mechanism, columns)?;
         Ok(self.charge)
     }

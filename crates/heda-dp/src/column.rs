@@ -1,4 +1,4 @@
-//! Columns on public grids: what may be released, and how a value gets onto its grid.
+//! Columns on public grids: what may be released.
 
 use serde::{Deserialize, Serialize};
 use std::num::NonZeroU32;
@@ -67,123 +67,12 @@ impl ColumnSpec {
     }
 }
 
-/// Public bounds of a number.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "(f64, f64)", into = "(f64, f64)")]
-pub struct Bounds {
-    low: f64,
-    high: f64,
-}
-
-/// Why two numbers are no bounds.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BoundsError {
-    /// Infinite or not a number, or so far apart that their distance is.
-    #[error("bounds {low} to {high} are not finite")]
-    NotFinite {
-        /// Lower bound given.
-        low: f64,
-        /// Upper bound given.
-        high: f64,
-    },
-    /// The lower one is above the upper one.
-    #[error("bounds {low} to {high} are reversed; give the smaller one first")]
-    Reversed {
-        /// Lower bound given.
-        low: f64,
-        /// Upper bound given.
-        high: f64,
-    },
-    /// Both the same.
-    #[error("both bounds are {0}; a column with one possible value says nothing, drop it")]
-    Empty(f64),
-}
-
-/// A value outside its public bounds.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("the value lies outside the public bounds {low} to {high}")]
-pub struct Outside {
-    /// Lower bound.
-    pub low: f64,
-    /// Upper bound.
-    pub high: f64,
-}
-
-impl Bounds {
-    /// From 0 to 1.
-    pub const UNIT: Self = Self {
-        low: 0.0,
-        high: 1.0,
-    };
-
-    /// Checks and keeps.
-    pub fn new(low: f64, high: f64) -> Result<Self, BoundsError> {
-        if !(high - low).is_finite() {
-            return Err(BoundsError::NotFinite { low, high });
-        }
-        if low > high {
-            return Err(BoundsError::Reversed { low, high });
-        }
-        if low == high {
-            return Err(BoundsError::Empty(low));
-        }
-        Ok(Self { low, high })
-    }
-
-    /// The lower bound.
-    pub fn low(&self) -> f64 {
-        self.low
-    }
-
-    /// The upper bound.
-    pub fn high(&self) -> f64 {
-        self.high
-    }
-
-    /// Upper minus lower: how far one row can move a value.
-    pub fn range(&self) -> f64 {
-        self.high - self.low
-    }
-
-    /// Whether a value lies within.
-    pub fn contains(&self, value: f64) -> bool {
-        (self.low..=self.high).contains(&value)
-    }
-
-    /// The nearest point of a grid of `steps` steps.
-    pub fn to_grid(&self, value: f64, steps: u32) -> Result<u32, Outside> {
-        if !self.contains(value) {
-            return Err(Outside {
-                low: self.low,
-                high: self.high,
-            });
-        }
-        let scaled = (value - self.low) / self.range() * f64::from(steps);
-        Ok((scaled.round() as u32).min(steps))
-    }
-}
-
-impl TryFrom<(f64, f64)> for Bounds {
-    type Error = BoundsError;
-
-    fn try_from((low, high): (f64, f64)) -> Result<Self, BoundsError> {
-        Self::new(low, high)
-    }
-}
-
-impl From<Bounds> for (f64, f64) {
-    fn from(bounds: Bounds) -> Self {
-        (bounds.low, bounds.high)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn bad_columns_and_bounds_have_their_own_errors() {
+    fn bad_columns_have_their_own_errors() {
         assert_eq!(
             ColumnSpec::Grid { steps: 0 }.check().unwrap_err(),
             SpecError::NoSteps
@@ -195,31 +84,5 @@ mod tests {
             levels(MOST_LEVELS + 1),
             SpecError::TooManyLevels(MOST_LEVELS + 1)
         );
-        assert!(matches!(
-            Bounds::new(1.0, 0.0),
-            Err(BoundsError::Reversed { .. })
-        ));
-        assert!(matches!(
-            Bounds::new(0.0, f64::NAN),
-            Err(BoundsError::NotFinite { .. })
-        ));
-        assert!(matches!(
-            Bounds::new(-f64::MAX, f64::MAX),
-            Err(BoundsError::NotFinite { .. })
-        ));
-        assert_eq!(Bounds::new(2.0, 2.0), Err(BoundsError::Empty(2.0)));
-        assert!(serde_json::from_str::<Bounds>("[1, 0]").is_err());
-    }
-
-    #[test]
-    fn values_go_to_the_nearest_grid_point() {
-        let bounds = Bounds::new(17.0, 90.0).unwrap();
-        assert_eq!(bounds.to_grid(17.0, 128), Ok(0));
-        assert_eq!(bounds.to_grid(90.0, 128), Ok(128));
-        assert!(bounds.to_grid(16.9, 128).is_err() && bounds.to_grid(f64::NAN, 128).is_err());
-        for point in 0..=128 {
-            let value = 17.0 + 73.0 * f64::from(point) / 128.0;
-            assert_eq!(bounds.to_grid(value, 128), Ok(point));
-        }
     }
 }

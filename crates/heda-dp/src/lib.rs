@@ -7,30 +7,20 @@
 //! into a [`account::Receipt`], and the receipt is consumed by the release. Without a receipt
 //! nothing can be released, and a receipt serves once.
 //!
-//! [`laplace`] is the mechanism that a careful user runs. [`ima`], [`imdav`] and [`standard`] are
-//! the mechanisms that the paper compares, and [`auto`] is its choice of ε; they are here to
-//! reproduce its figures, and [`account::Mechanism::guarantee`] says what each is worth.
+//! [`laplace`] is how columns are published; [`account::Mechanism::guarantee`] says what that is worth.
 //!
 //! Two data sets are neighbours when they have the same number of rows and differ in the values
 //! of one row: published rows stand beside encrypted ones, so how many there are is public.
 
 pub mod account;
 pub mod audit;
-pub mod auto;
 pub mod budget;
-pub mod centroid;
-pub mod cluster;
 pub mod column;
 pub mod compose;
 pub mod epsilon;
 pub mod error;
 pub mod gaussian;
 pub mod gdp;
-pub mod ima;
-pub mod imdav;
 pub mod laplace;
-pub mod measure;
 pub mod normal;
-pub mod points;
 pub mod sample;
-pub mod standard;

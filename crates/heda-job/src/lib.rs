@@ -25,5 +25,5 @@ mod release;
 mod rounds;
 mod rows;
 
-pub use release::ReleaseError;
+pub use release::{EpsilonRule, ReleaseError, register_epsilon_rule};
 pub use rows::RowSeed;

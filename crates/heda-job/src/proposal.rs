@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for JobId {
 pub enum Spending {
     /// So much in sum, split equally over the published features.
     Total(Epsilon),
-    /// The paper's Algorithm 1 on each provider's own columns. Read from the data: only for data
+    /// Read from each provider's own columns by the rule that the program registered: only for data
     /// that are public anyway, and a guard refuses it unless told so.
     Automatic,
 }

@@ -4,12 +4,11 @@ use crate::codec::Malformed;
 use crate::proposal::Spending;
 use crate::rows::{domain, release_from_bytes, release_to_bytes, to_publish};
 use heda_dp::account::{Charge, ChargeError, ColumnCharge, Mechanism, Receipt, ReceiptMismatch};
-use heda_dp::auto::{AutoError, automatic_epsilon};
 use heda_dp::epsilon::Epsilon;
-use heda_dp::points::{Points, PointsError};
 use heda_dp::{budget, laplace};
 use heda_learn::data::Feature;
 use rand_core::CryptoRng;
+use std::sync::OnceLock;
 
 /// Why columns cannot be published as asked.
 #[derive(Debug, thiserror::Error)]
@@ -27,12 +26,12 @@ pub enum ReleaseError {
     /// What was paid for is something else.
     #[error(transparent)]
     Receipt(#[from] ReceiptMismatch),
-    /// The values are no points, so no ε can be read from them.
-    #[error(transparent)]
-    Points(#[from] PointsError),
-    /// No ε can be read from these values.
-    #[error(transparent)]
-    Automatic(#[from] AutoError),
+    /// The job wants ε read from the values, and no rule for that was registered.
+    #[error("this program has no rule for automatic epsilon; state it, or use heda-repro")]
+    NoRule,
+    /// The rule gives no ε for these values.
+    #[error("no automatic epsilon: {0}")]
+    Rule(Box<dyn std::error::Error + Send + Sync>),
     /// The release does not read as one.
     #[error(transparent)]
     Malformed(#[from] Malformed),
@@ -116,13 +115,21 @@ pub(crate) fn overwrite(grid: &mut [u32], width: usize, columns: &[usize], noisy
     }
 }
 
-/// The paper's Algorithm 1 on the values to be published. A column for which it gives no ε (all
-/// values distinct or all equal) is an error that names the column by number.
+/// Reads ε from the values to be published, column by column.
+pub type EpsilonRule =
+    fn(&[Vec<u32>]) -> Result<Vec<Epsilon>, Box<dyn std::error::Error + Send + Sync>>;
+
+/// What jobs with automatic ε go by. One for the process, as engines are.
+static RULE: OnceLock<EpsilonRule> = OnceLock::new();
+
+/// Gives this program a rule for automatic ε, unless it has one.
+pub fn register_epsilon_rule(rule: EpsilonRule) {
+    RULE.get_or_init(|| rule);
+}
+
 fn automatic(values: &[Vec<u32>]) -> Result<Vec<Epsilon>, ReleaseError> {
-    let rows = values.first().map_or(0, Vec::len);
-    let by_row = (0..rows).flat_map(|row| values.iter().map(move |column| f64::from(column[row])));
-    let points = Points::new(values.len(), by_row.collect())?;
-    Ok(automatic_epsilon(&points)?.columns().to_vec())
+    let rule = RULE.get().ok_or(ReleaseError::NoRule)?;
+    rule(values).map_err(ReleaseError::Rule)
 }
 
 /// ε column by column.

@@ -2,7 +2,6 @@
 
 use crate::fault::guarded;
 use crate::schema::Schema;
-use crate::simulate::named;
 use crate::table::{Rows, bytes};
 use heda::Error;
 use heda::publishing::{self, PublishReport, PublishRequest, PublishedValues};
@@ -14,10 +13,8 @@ use pyo3::types::PyByteArray;
 #[pyo3(from_item_all)]
 pub(crate) struct PublishingOptions {
     features: Vec<String>,
-    mechanism: String,
     epsilon: String,
     weights: Vec<u32>,
-    cluster_size: Option<usize>,
     bits: u32,
 }
 
@@ -25,10 +22,8 @@ impl PublishingOptions {
     fn request(&self) -> Result<PublishRequest<'_>, Error> {
         Ok(PublishRequest {
             features: &self.features,
-            mechanism: named("mechanism", &self.mechanism)?,
             epsilon: self.epsilon.parse().map_err(Error::input)?,
             weights: &self.weights,
-            cluster_size: self.cluster_size,
             bits: self.bits,
         })
     }

@@ -9,12 +9,13 @@ use heda::Error;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Mechanism;
 use heda_dp::audit::{Audit, AuditFinding, World};
-use heda_dp::centroid::Reference;
 use heda_dp::column::ColumnSpec;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Delta;
-use heda_dp::points::Points;
-use heda_dp::{ima, laplace};
+use heda_dp::laplace;
+use heda_mechanisms::centroid::Reference;
+use heda_mechanisms::ima;
+use heda_mechanisms::points::Points;
 use rand_core::CryptoRng;
 
 pub(super) static LAYOUT: SheetLayout = SheetLayout {

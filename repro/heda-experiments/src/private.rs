@@ -15,13 +15,13 @@ use super::clear::published;
 use super::sheet::{Sheet, SheetLayout, load};
 use heda::Error;
 use heda_crypto::random::Randomness;
-use heda_dp::auto::{Automatic, automatic_epsilon};
 use heda_dp::budget::split_equally;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gaussian::{Variance, sample};
 use heda_dp::gdp::Delta;
-use heda_dp::points::Points;
 use heda_learn::data::Dataset;
+use heda_mechanisms::auto::{Automatic, automatic_epsilon};
+use heda_mechanisms::points::Points;
 
 use heda_learn::clip_range::{ClipRange, score_within};
 use heda_learn::gradient::GradientSource;

@@ -10,13 +10,13 @@ use crate::plot::{Axis, Content, Figure, Panel, Point, Scale, Series};
 use heda::Error;
 use heda_crypto::random::Randomness;
 use heda_dp::account::{Accountant, Charge, ColumnCharge, Mechanism, Receipt, Spend};
-use heda_dp::auto::automatic_epsilon;
-use heda_dp::centroid::{Prepared, Reference};
-use heda_dp::cluster::default_size;
 use heda_dp::epsilon::Epsilon;
-use heda_dp::points::Points;
-use heda_dp::{ima, imdav, measure, standard};
 use heda_learn::bundled::{Bundle, Coding};
+use heda_mechanisms::auto::automatic_epsilon;
+use heda_mechanisms::centroid::{Prepared, Reference};
+use heda_mechanisms::cluster::default_size;
+use heda_mechanisms::points::Points;
+use heda_mechanisms::{ima, imdav, measure, standard};
 use std::path::Path;
 
 /// What is measured.

@@ -18,16 +18,16 @@ use heda::local_job::{LocalJob, Rest};
 use heda::summary::Summary;
 use heda_crypto::random::Randomness;
 use heda_dp::account::Mechanism;
-use heda_dp::auto::automatic_epsilon;
-use heda_dp::centroid::Reference;
-use heda_dp::cluster::default_size;
-use heda_dp::ima;
-use heda_dp::points::Points;
 use heda_job::proposal::{Engine, Spending};
 use heda_learn::bundled::{Bundle, Coding};
 use heda_learn::data::Dataset;
 use heda_learn::optimise::Settings;
 use heda_learn::score::{Scores, ScoringMethod};
+use heda_mechanisms::auto::automatic_epsilon;
+use heda_mechanisms::centroid::Reference;
+use heda_mechanisms::cluster::default_size;
+use heda_mechanisms::ima;
+use heda_mechanisms::points::Points;
 use heda_paper::engine::{KEY_BITS, paper, usual_settings};
 
 pub(super) static RUNS: SheetLayout = SheetLayout {

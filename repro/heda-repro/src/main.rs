@@ -12,6 +12,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Before any job is read: a job names its engine.
     heda_paper::engine::paper();
+    heda_mechanisms::register();
     heda_cli::run(Program {
         name: "heda-repro",
         extras: extras(),

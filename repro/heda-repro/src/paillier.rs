@@ -3,7 +3,6 @@
 
 use heda::Error;
 use heda::measure::milliseconds;
-use heda::measure::milliseconds;
 use heda_crypto::random::Randomness;
 use heda_paper::integer::{Integer, Natural};
 use heda_paper::paillier::{Ciphertext, KeySize, Plaintext, PrivateKey};

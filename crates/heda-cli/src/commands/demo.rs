@@ -15,14 +15,13 @@ use std::path::PathBuf;
 /// dollars and is evaluated on held-out rows, which stay encrypted. Training in clear stands beside
 /// the result. With --private 1 everything that the job reveals is differentially private.
 ///
-/// --iota is the paper's dial: the best features are encrypted and the others published with noise,
-/// or left out with --drop. The data sets are public, so epsilon may then be chosen by the paper's
-/// automatic rule; a real job has no default.
+/// With --iota only the best features are encrypted; the others are left out, or published with noise
+/// for --epsilon.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   heda demo
   heda demo --private 1 --out demo
-  heda demo --dataset bcwd --iota 5
+  heda demo --dataset bcwd --iota 5 --epsilon 2
   heda demo --dataset crx --iota auto --accuracy-loss 1
   heda demo --dataset car --coding paper --iota 1 --epsilon 4 --json")]
 pub(crate) struct DemoArguments {
@@ -50,14 +49,11 @@ pub(crate) struct DemoArguments {
     /// How features are ranked: kw, chi2, pearson, spearman, forest or mrmr
     #[arg(long, value_name = "METHOD", default_value = "kw")]
     method: Score,
-    /// Epsilon in sum over the published features; the paper's automatic rule if not given
-    #[arg(long, value_name = "EPSILON", conflicts_with = "drop")]
-    epsilon: Option<Epsilon>,
-    /// Leave the features that are not encrypted out instead of publishing them
-    #[arg(long)]
-    drop: bool,
+    /// Publish the other features with noise, for this epsilon in sum; they are left out if not given
+    #[arg(long, value_name = "EPSILON", value_parser = spending)]
+    epsilon: Option<Spending>,
     /// Make everything that the job reveals differentially private, with this epsilon
-    #[arg(long, value_name = "EPSILON", conflicts_with_all = ["iota", "epsilon", "drop"])]
+    #[arg(long, value_name = "EPSILON", conflicts_with_all = ["iota", "epsilon"])]
     private: Option<Epsilon>,
     /// Weight classes equally
     #[arg(long, conflicts_with = "private")]
@@ -84,7 +80,7 @@ impl DemoArguments {
     fn phases(&self) -> Phases {
         Phases {
             scores: self.private.is_none(),
-            publishes: self.iota.is_some() && !self.drop,
+            publishes: self.iota.is_some() && self.epsilon.is_some(),
             evaluates: true,
         }
     }
@@ -105,10 +101,18 @@ impl DemoArguments {
     }
 }
 
+/// A number, or `auto` where the program has a rule for that.
+fn spending(text: &str) -> Result<Spending, String> {
+    match text {
+        "auto" => Ok(Spending::Automatic),
+        number => match number.parse() {
+            Ok(epsilon) => Ok(Spending::Total(epsilon)),
+            Err(error) => Err(format!("{error}")),
+        },
+    }
+}
+
 pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Error> {
-    let spending = arguments
-        .epsilon
-        .map_or(Spending::Automatic, Spending::Total);
     let job = LocalJob {
         bundle: arguments.dataset,
         coding: arguments.coding,
@@ -117,11 +121,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<(), Error> {
         goal: arguments.goal()?,
         engine: arguments.engine,
         method: arguments.method,
-        rest: if arguments.drop {
-            Rest::Drop
-        } else {
-            Rest::Publish(spending)
-        },
+        rest: arguments.epsilon.clone().map_or(Rest::Drop, Rest::Publish),
         settings: None,
         private: arguments.private,
         balanced: arguments.balanced,

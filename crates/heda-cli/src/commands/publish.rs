@@ -1,11 +1,11 @@
 //! `heda publish`: columns under differential privacy, and what they give away and buy.
 
 use crate::output;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use heda::Error;
 use heda::data::CsvFormat;
 use heda::files::write_whole;
-use heda::publishing::{Mechanism, PublishRequest, PublishedColumns, preview, publish};
+use heda::publishing::{PublishRequest, PublishedColumns, preview, publish};
 use heda::{Dataset, Epsilon, Schema, data, schema};
 use std::path::PathBuf;
 
@@ -28,18 +28,12 @@ pub(crate) struct PublishArguments {
     /// The columns to publish, separated by commas
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', required = true)]
     features: Vec<String>,
-    /// How: `laplace` protects every row; `ima` is the paper's, and does not
-    #[arg(long, value_name = "MECHANISM", value_enum, default_value_t = Choice::Laplace)]
-    mechanism: Choice,
     /// Epsilon of a row for all columns together, such as 0.5; there is no default
     #[arg(long, value_name = "EPSILON", allow_negative_numbers = true)]
     epsilon: Epsilon,
     /// How to split epsilon, a whole number a column; equally if not given
     #[arg(long, value_name = "WEIGHTS", value_delimiter = ',')]
     weights: Vec<u32>,
-    /// Rows a cluster (`ima` only); the square root of half the rows if not given
-    #[arg(long, value_name = "N")]
-    cluster_size: Option<usize>,
     /// Numbers are rounded to 2^BITS steps between their bounds
     #[arg(long, value_name = "BITS", default_value_t = 10)]
     bits: u32,
@@ -54,31 +48,13 @@ pub(crate) struct PublishArguments {
     json: bool,
 }
 
-/// Mechanisms that can be asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Choice {
-    Laplace,
-    Ima,
-}
-
-impl From<Choice> for Mechanism {
-    fn from(choice: Choice) -> Self {
-        match choice {
-            Choice::Laplace => Self::Laplace,
-            Choice::Ima => Self::Ima,
-        }
-    }
-}
-
 /// Runs the command.
 pub(crate) fn run(arguments: &PublishArguments) -> Result<(), Error> {
     let (schema, data) = read(arguments)?;
     let request = PublishRequest {
         features: &arguments.features,
-        mechanism: arguments.mechanism.into(),
         epsilon: arguments.epsilon,
         weights: &arguments.weights,
-        cluster_size: arguments.cluster_size,
         bits: arguments.bits,
     };
     let report = match &arguments.out {

@@ -11,9 +11,6 @@ use crate::proposal::{Privacy, Spending};
 use heda_learn::loss::LossKind;
 use heda_learn::schema::Schema;
 use heda_learn::score::ScoringMethod;
-
-/// Key size of engine `paper` if none is given.
-pub const KEY_BITS: u32 = 2048;
 use std::collections::BTreeMap;
 
 /// A job that may contradict itself. [`RawJob::new`] has all defaults; a file, options or the builder

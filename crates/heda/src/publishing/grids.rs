@@ -5,7 +5,6 @@
 //! levels for randomised response, whatever their coding in the row is.
 
 use heda_dp::column::ColumnSpec;
-use heda_dp::points::{Points, PointsError};
 use heda_learn::data::{Dataset, RowsError};
 use heda_learn::schema::{Bounds, Kind, LevelCoding, Schema};
 use heda_learn::spelling::nearest_first;
@@ -123,33 +122,6 @@ impl Publication {
         let columns = self.columns.iter();
         columns
             .map(|column| rows().map(|row| column.to_grid(row)).collect())
-            .collect()
-    }
-
-    /// Grid values as numbers from 0 to 1, a column an attribute: what distances are measured on
-    /// and what the paper's mechanisms work on.
-    pub(super) fn to_points(&self, grid: &[Vec<u32>]) -> Result<Points, PointsError> {
-        let rows = grid.first().map_or(0, Vec::len);
-        let cell = |row: usize, (column, values): (&Published, &Vec<u32>)| {
-            f64::from(values[row]) / f64::from(column.spec.largest())
-        };
-        let row = |row| {
-            self.columns
-                .iter()
-                .zip(grid)
-                .map(move |pair| cell(row, pair))
-        };
-        Points::new(self.columns.len(), (0..rows).flat_map(row).collect())
-    }
-
-    /// The grid points nearest to numbers that a mechanism of the paper released.
-    pub(super) fn nearest(&self, points: &Points) -> Vec<Vec<u32>> {
-        let nearest = |column: &Published, x: f64| {
-            (x.clamp(0.0, 1.0) * f64::from(column.spec.largest())).round() as u32
-        };
-        let columns = self.columns.iter().enumerate();
-        columns
-            .map(|(j, column)| points.column(j).map(|x| nearest(column, x)).collect())
             .collect()
     }
 
@@ -311,8 +283,6 @@ mod tests {
                     !data.values().iter().zip(back.values()).any(far),
                     "{bundle}"
                 );
-                let points = publication.to_points(&grid).unwrap();
-                assert_eq!(publication.nearest(&points), grid, "{bundle}");
                 assert!(heda_dp::laplace::prepare(&publication.specs(), &grid).is_ok());
             }
         }

@@ -6,20 +6,16 @@ mod report;
 mod worth;
 
 pub use grids::{PublicationError, PublishedValues};
-pub use report::{AutomaticEpsilon, ColumnReport, Noise, PublishReport};
+pub use report::{ColumnReport, Noise, PublishReport};
 pub use worth::Worth;
 
 use crate::error::{Error, ErrorKind};
 use grids::Publication;
 use heda_crypto::random::Randomness;
-use heda_dp::account::{Accountant, Charge, ColumnCharge, Spend};
+use heda_dp::account::{Accountant, Charge, ColumnCharge, Mechanism, Spend};
 use heda_dp::budget::{split_by_weights, split_equally};
-use heda_dp::centroid::Reference;
-use heda_dp::cluster::default_size;
-use heda_dp::column::Bounds;
 use heda_dp::epsilon::Epsilon;
-use heda_dp::points::Points;
-use heda_dp::{ima, laplace};
+use heda_dp::laplace;
 use heda_learn::data::Dataset;
 use heda_learn::schema::Schema;
 
@@ -28,14 +24,10 @@ use heda_learn::schema::Schema;
 pub struct PublishRequest<'a> {
     /// The columns.
     pub features: &'a [String],
-    /// How.
-    pub mechanism: Mechanism,
     /// What one row pays for all columns together.
     pub epsilon: Epsilon,
     /// How ε is split, a whole number a column; equally if there is none.
     pub weights: &'a [u32],
-    /// Rows a cluster, for the paper's mechanism; the square root of half the rows if not given.
-    pub cluster_size: Option<usize>,
     /// Numbers are rounded to 2^bits steps between their bounds.
     pub bits: u32,
 }
@@ -78,7 +70,7 @@ pub fn publish(
 ) -> Result<PublishedColumns, Error> {
     let question = Question::new(schema, data, request)?;
     let grid = question.release(&Randomness::from_os(), 0)?;
-    let report = question.report(&grid)?;
+    let report = question.report();
     Ok(PublishedColumns {
         publication: question.publication,
         grid,
@@ -97,17 +89,12 @@ pub fn preview(
     request: &PublishRequest<'_>,
 ) -> Result<PublishReport, Error> {
     let question = Question::new(schema, data, request)?;
-    let mut report = question.report(&question.release(&Randomness::from_os(), 0)?)?;
+    let mut report = question.report();
     report.accuracy = Some(question.worth(schema)?);
     Ok(report)
 }
 
 impl PublishRequest<'_> {
-    fn cluster_size_for(&self, points: &Points) -> usize {
-        let given = self.cluster_size;
-        given.unwrap_or_else(|| default_size(points.rows()))
-    }
-
     fn charge(&self) -> Result<Charge, Error> {
         let names = self.features;
         let parts = match self.weights.len() {
@@ -124,7 +111,7 @@ impl PublishRequest<'_> {
             epsilon,
         };
         let columns = names.iter().zip(parts).map(column).collect();
-        Charge::new(self.mechanism, columns).map_err(Error::input)
+        Charge::new(Mechanism::Laplace, columns).map_err(Error::input)
     }
 }
 
@@ -134,7 +121,6 @@ struct Question<'a> {
     request: &'a PublishRequest<'a>,
     publication: Publication,
     grid: Vec<Vec<u32>>,
-    points: Points,
     charge: Charge,
 }
 
@@ -147,13 +133,11 @@ impl<'a> Question<'a> {
         let publication = Publication::new(schema, request.features, request.bits);
         let publication = publication.map_err(Error::input)?;
         let grid = publication.to_grid(data);
-        let points = publication.to_points(&grid).map_err(Error::bug)?;
         Ok(Self {
             data,
             request,
             publication,
             grid,
-            points,
             charge: request.charge()?,
         })
     }
@@ -164,44 +148,15 @@ impl<'a> Question<'a> {
         let refused = |e| Error::new(ErrorKind::Refused, e);
         let mut accountant = Accountant::new(self.request.epsilon);
         let charge = self.charge.clone();
-        match self.request.mechanism {
-            Mechanism::Laplace => {
-                if self.request.cluster_size.is_some() {
-                    return Err(Error::input(
-                        "a cluster size is for mechanism ima only; leave it out",
-                    ));
-                }
-                let prepared = laplace::prepare(&self.publication.specs(), &self.grid);
-                let prepared = prepared.map_err(Error::input)?;
-                let receipt = accountant.spend(charge).map_err(refused)?;
-                let released = prepared.release(receipt, &mut rng).map_err(Error::bug)?;
-                Ok(released.into_columns())
-            }
-            Mechanism::Ima => {
-                let bounds = vec![Some(Bounds::UNIT); self.points.width()];
-                let size = self.request.cluster_size_for(&self.points);
-                let prepared = ima::prepare(&self.points, size, Reference::Public(&bounds));
-                let prepared = prepared.map_err(Error::input)?;
-                let receipt = accountant.spend(charge).map_err(refused)?;
-                let released = prepared.release(receipt, &mut rng);
-                let released = released.map_err(Error::input)?;
-                Ok(self.publication.nearest(released.points()))
-            }
-            other => Err(Error::input(format!(
-                "mechanism {other} is for experiments; choose laplace or ima"
-            ))),
-        }
+        let prepared = laplace::prepare(&self.publication.specs(), &self.grid);
+        let prepared = prepared.map_err(Error::input)?;
+        let receipt = accountant.spend(charge).map_err(refused)?;
+        let released = prepared.release(receipt, &mut rng).map_err(Error::bug)?;
+        Ok(released.into_columns())
     }
 
-    fn report(&self, released: &[Vec<u32>]) -> Result<PublishReport, Error> {
-        let Self {
-            request,
-            publication,
-            points,
-            charge,
-            ..
-        } = self;
-        report::report(request, publication, points, released, charge)
+    fn report(&self) -> PublishReport {
+        PublishReport::new(self.data.rows(), &self.publication, &self.charge)
     }
 
     fn worth(&self, schema: &Schema) -> Result<Worth, Error> {

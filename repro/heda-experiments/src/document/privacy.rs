@@ -2,8 +2,8 @@
 
 use super::Rows;
 use super::markdown::{holds, picture, table};
-use heda_dp::cluster::default_size;
 use heda_learn::bundled::Bundle;
+use heda_mechanisms::cluster::default_size;
 
 pub(super) fn figure_4(rows: &Rows<'_>, folder: &str) -> String {
     let below = |against: usize| {

@@ -10,10 +10,10 @@
 //! data. And when rows can be told apart, because row i of the release stands beside row i of
 //! something else, the partition itself is published exactly: no ε covers that.
 
-use crate::account::Mechanism;
 use crate::centroid::{PrepareError, Prepared, Reference, complete, fixed_clusters, sensitivities};
 use crate::cluster::{Clusters, Corners};
 use crate::points::Points;
+use heda_dp::account::Mechanism;
 
 /// Clusters the rows. [`Reference::Data`] is the paper's algorithm as printed, with corners found
 /// again in every round; [`Reference::Public`] keeps the corners at the public bounds.
@@ -42,12 +42,12 @@ pub fn prepare<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::account::{Accountant, Charge, ColumnCharge, Receipt, Spend};
+    use crate::bounds::{Bounds, BoundsError};
     use crate::centroid::ReleaseError;
     use crate::cluster::ClusterError;
-    use crate::column::{Bounds, BoundsError};
     use crate::{imdav, standard};
     use chacha20::ChaCha20Rng;
+    use heda_dp::account::{Accountant, Charge, ColumnCharge, Receipt, Spend};
     use rand_core::SeedableRng;
 
     fn receipt(mechanism: Mechanism, epsilons: &[&str]) -> Receipt {

@@ -15,7 +15,7 @@
 //! the default k. [`Corners::Fixed`] never changes the order, so one sort from either corner and
 //! two cursors that skip what is taken do: m log m.
 
-use crate::column::Bounds;
+use crate::bounds::Bounds;
 use crate::points::Points;
 use rayon::prelude::*;
 use std::cmp::Ordering;

@@ -5,11 +5,11 @@
 //! The corners never move, and a change of one row may change every cluster:
 //! Δf' = Δf/k · m/k. What is said about [`crate::ima`] and linked rows holds here as well.
 
-use crate::account::Mechanism;
 use crate::centroid::{
     PrepareError, Prepared, Reference, complete, fixed_clusters, observed, sensitivities,
 };
 use crate::points::Points;
+use heda_dp::account::Mechanism;
 
 /// Clusters the rows from fixed corners: the extremes of the data, or the public bounds.
 pub fn prepare<'a>(

@@ -4,11 +4,11 @@
 //! Laplace on a grid of 2⁻²⁰ to 2⁻²¹ of its scale, the scale rounded up to the grid and the
 //! centroid to the nearest point: as good as continuous, without the leak of floating-point noise.
 
-use crate::account::{Charge, Mechanism, Receipt, ReceiptMismatch};
+use crate::bounds::{Bounds, BoundsError};
 use crate::cluster::{ClusterError, Clusters, Corners};
-use crate::column::{Bounds, BoundsError};
 use crate::points::Points;
-use crate::sample::DiscreteLaplace;
+use heda_dp::account::{Charge, Mechanism, Receipt, ReceiptMismatch};
+use heda_dp::sample::DiscreteLaplace;
 use rand_core::CryptoRng;
 use std::num::NonZeroU64;
 

@@ -1,12 +1,12 @@
 //! The paper's baseline: Laplace noise of scale Δf/ε_j on every value ("standard DP").
 //!
 //! With [`Reference::Data`] Δf = max(A_j) as in the paper. For real releases use
-//! [`crate::laplace`].
+//! [`heda_dp::laplace`].
 
-use crate::account::Mechanism;
 use crate::centroid::{PrepareError, Prepared, Reference, complete, sensitivities};
 use crate::cluster::{Clusters, check_bounds};
 use crate::points::Points;
+use heda_dp::account::Mechanism;
 
 /// Every row by itself.
 pub fn prepare<'a>(

@@ -14,9 +14,9 @@
 //!   0 to K−1, and units that do not begin at 0 do the same. Scale to [0, 1] for Δf/Δv = 1.
 //! - the result is rounded down to billionths.
 
-use crate::epsilon::Epsilon;
-use crate::error::ParameterError;
 use crate::points::Points;
+use heda_dp::epsilon::Epsilon;
+use heda_dp::error::ParameterError;
 
 /// The automatic ε of every column.
 #[derive(Debug, Clone, PartialEq, Eq)]

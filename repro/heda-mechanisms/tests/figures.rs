@@ -6,10 +6,10 @@
 mod common;
 
 use common::{Compared, repository_file, scaled};
-use heda_dp::auto::automatic_epsilon;
-use heda_dp::cluster::{Clusters, Corners, default_size};
-use heda_dp::column::Bounds;
-use heda_dp::points::Points;
+use heda_mechanisms::auto::automatic_epsilon;
+use heda_mechanisms::bounds::Bounds;
+use heda_mechanisms::cluster::{Clusters, Corners, default_size};
+use heda_mechanisms::points::Points;
 
 /// Name, the paper's k, runs.
 const SETS: [(&str, usize, u8); 4] = [
