@@ -132,7 +132,8 @@ fn what_the_engine_cannot_do_is_refused_with_the_remedy() {
 
 #[test]
 fn the_engine_is_known_by_its_name_and_says_what_it_leaks() {
-    assert_eq!("paper".parse(), Ok(paper()));
+    let registered = paper();
+    assert_eq!("paper".parse(), Ok(registered));
     assert_eq!(Engine::all(), [Engine::RESIDENT, paper()]);
     assert!(paper().leaks().len() >= 5);
 }
