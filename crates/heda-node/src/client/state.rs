@@ -368,6 +368,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("checkpoint.json"), "{\"format\":1}").unwrap();
         let read = StateFile::resume(folder.path(), "t", &[]);
-        assert!(matches!(read, Err(StateError::Read { .. })));
+        assert!(matches!(read, Err(StateError::Content { .. })));
     }
 }
