@@ -94,7 +94,9 @@ fn config(folder: &Path, user: &Identity) -> PathBuf {
     let text = format!(
         "identity = \"identity\"\ndata_set = \"rows\"\ndata = \"rows.csv\"\n\
          schema = \"schema.toml\"\nlisten = \"127.0.0.1:0\"\nstore = \"store\"\n[[allow]]\n\
-         name = \"user\"\nfingerprint = \"{}\"\n[limits]\nknown_co_providers_min = 0\n\
+         name = \"user\"\nfingerprint = \"{}\"\n[limits]\nrows_per_batch_min = 50\n\
+         iterations_per_job = 1000\niterations_per_day = 100000\nknown_co_providers_min = 0\n\
+         revealed_per_unknown_max = 0.5\nrevealed_per_unknown_lifetime_max = 100\n\
          privacy_epsilon_total = 2\nprivacy_delta = 1e-6\n",
         user.fingerprint()
     );
