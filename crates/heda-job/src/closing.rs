@@ -99,6 +99,8 @@ use crate::proposal::JobId;
 use chacha20::ChaCha20Rng;
 use heda_crypto::masking::MaskingError;
 use heda_dp::gaussian::{self, Variance};
+use heda_learn::private::Passes;
+use std::collections::VecDeque;
 use zeroize::Zeroizing;
 
 /// A provider's share of one sum over all providers, before it may leave.
@@ -107,6 +109,38 @@ pub struct OpenSum {
     step: Step,
     /// Modulo 2^64.
     numbers: Zeroizing<Vec<u64>>,
+}
+
+/// The sums over earlier batches of a private job, as far as later steps open them again by their bands. None of them
+/// leaves as it is: a step's own sum goes in, and what is to be closed comes out.
+pub(crate) struct Chain {
+    passes: Passes,
+    before: VecDeque<(u32, OpenSum)>,
+}
+
+impl Chain {
+    /// Before the first step of a session. What earlier sessions summed is forgotten by all providers alike.
+    pub(crate) fn new(passes: Passes) -> Self {
+        let before = VecDeque::new();
+        Self { passes, before }
+    }
+
+    /// What a step opens, and the earliest step that is in it.
+    pub(crate) fn banded(&mut self, iteration: u32, own: OpenSum) -> (OpenSum, u32) {
+        let first = self.passes.first_of_chain(iteration);
+        self.before
+            .retain(|(earlier, _)| (first..iteration).contains(earlier));
+        let mut opened = OpenSum::new(own.job, own.step, own.width());
+        self.before.push_back((iteration, own));
+        for (earlier, sum) in &self.before {
+            opened.add_times(sum, self.passes.band(iteration - earlier));
+        }
+        let earliest = self
+            .before
+            .front()
+            .map_or(iteration, |(earlier, _)| *earlier);
+        (opened, earliest)
+    }
 }
 
 /// The noise that a provider adds to every number of one answer.
@@ -151,6 +185,13 @@ impl OpenSum {
     pub fn add_from(&mut self, first: usize, numbers: &[u64]) {
         for (sum, number) in self.numbers.iter_mut().skip(first).zip(numbers) {
             *sum = sum.wrapping_add(*number);
+        }
+    }
+
+    /// Adds another sum, so many times.
+    fn add_times(&mut self, other: &Self, times: u32) {
+        for (sum, number) in self.numbers.iter_mut().zip(other.numbers.iter()) {
+            *sum = sum.wrapping_add(number.wrapping_mul(times.into()));
         }
     }
 

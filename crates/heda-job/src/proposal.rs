@@ -126,6 +126,15 @@ pub enum Scoring {
     One(ScoringMethod, usize),
 }
 
+impl Parties {
+    /// Where a provider begins with its batches: its place by identity, which stays the same when the same
+    /// providers come back in another order.
+    pub(crate) fn place(&self, identity: &str) -> usize {
+        let before = |other: &&String| other.as_str() < identity;
+        self.identities.iter().filter(before).count()
+    }
+}
+
 impl Proposal {
     /// Checks what is beside the job, which was checked when it was read.
     pub fn check(&self) -> Result<(), JobFault> {

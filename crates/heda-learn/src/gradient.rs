@@ -34,6 +34,13 @@ impl Batch {
         self.count
     }
 
+    /// The part that the holder at a place among several takes for this batch: each begins elsewhere, so that
+    /// batches have rows even where holders have fewer rows than there are batches.
+    pub fn turned(self, place: usize) -> Self {
+        let index = (self.index + place % self.count) % self.count;
+        Self { index, ..self }
+    }
+
     /// The rows of this batch at a holder of `rows` rows: parts differ by one row at most.
     pub fn share(self, rows: usize) -> Range<usize> {
         let cut = |part: usize| (rows as u128 * part as u128 / self.count as u128) as usize;
@@ -65,6 +72,26 @@ pub trait GradientSource {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A hundred holders of ten rows, 64 batches: untwisted 54 batches would be empty.
+    #[test]
+    fn batches_of_many_small_holders_have_rows_if_each_begins_elsewhere() {
+        let rows_of = |index: usize, turned: bool| -> usize {
+            let part = |place| match turned {
+                true => Batch::new(index, 64).turned(place),
+                false => Batch::new(index, 64),
+            };
+            (0..100).map(|place| part(place).share(10).len()).sum()
+        };
+        assert!((0..64).all(|index| (14..=18).contains(&rows_of(index, true))));
+        let empty = (0..64).filter(|index| rows_of(*index, false) == 0);
+        assert_eq!(empty.count(), 54);
+        assert_eq!(
+            (0..64).map(|index| rows_of(index, true)).sum::<usize>(),
+            1000
+        );
+        assert_eq!(Batch::FULL.turned(7), Batch::FULL);
+    }
 
     #[test]
     fn batches_partition_the_rows_evenly() {

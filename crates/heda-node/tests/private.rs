@@ -11,7 +11,7 @@ mod promise;
 use common::*;
 use heda_dp::gdp::Cost;
 use heda_job::guard::AgreedPlan;
-use heda_job::job::Progress;
+use heda_job::job::{Outcome, Progress};
 use heda_job::proposal::Privacy;
 use heda_node::client::training::{NetworkJob, NetworkJobError};
 use heda_node::config::OnLoss;
@@ -230,17 +230,15 @@ fn a_provider_decides_what_it_serves_and_whose_noise_it_counts_on() {
     assert!(words.contains("no budget for private jobs"), "{words}");
 }
 
-/// Cuts lines of a job wherever they fall; what providers charge is never more than the plan, and what
-/// was charged is what was recorded.
-#[test]
-fn broken_lines_cost_answers_and_never_budget() {
+/// A job of which one line is cut wherever it falls, and how many of its answers were lost.
+fn cut_everywhere(privacy: Privacy) -> (World, Outcome) {
     let world = world(CAP);
     let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
     let cuts: Vec<usize> = (0..40).map(|n| 20_000 + 9_973 * n % 400_000).collect();
     let line = Proxy::cut_at(daemons[1].address, &cuts);
     let mut remotes = world.remotes(&daemons);
     remotes[1].address = line.address.to_string();
-    let spec = private_spec(1, privacy());
+    let spec = private_spec(1, privacy);
     let mut running = NetworkJob {
         spec,
         ..world.job(1, remotes, PATIENCE)
@@ -252,10 +250,22 @@ fn broken_lines_cost_answers_and_never_budget() {
         Progress::LostAnswer(_) => counted.lock().unwrap().1 += 1,
         _ => {}
     });
-    let outcome = world.run(running, "one", false);
+    let outcome = world.run(running, "one", false).unwrap();
     let (cuts, lost) = *losses.lock().unwrap();
     assert!(cuts >= 3, "the line was cut {cuts} times");
-    let each = plan().cost_of_gradient();
+    assert_eq!(outcome.lost, lost);
+    for (provider, spent) in outcome.providers.iter().zip(spent(&world)) {
+        assert_eq!(provider.charged.unwrap().cost, spent, "as it was told");
+    }
+    (world, outcome)
+}
+
+/// What providers charge is never more than the plan, and what was charged is what was recorded.
+#[test]
+fn broken_lines_cost_answers_and_never_budget() {
+    let (world, outcome) = cut_everywhere(privacy());
+    assert_eq!(outcome.fits[0].iterations, plan().gradients());
+    let each = plan().cost_of_pass();
     for (hospital, spent) in world.hospitals.iter().zip(spent(&world)) {
         assert!(spent <= plan().cost(), "never more than the plan");
         let status = hospital.ledger().status("biopsies").unwrap();
@@ -270,11 +280,27 @@ fn broken_lines_cost_answers_and_never_budget() {
         // Counts are of other rows and cost no more than the training.
         assert!(spent >= training && spent.minus(training) <= Some(plan().cost_of_counts()));
     }
-    let outcome = outcome.unwrap();
-    assert_eq!(outcome.lost, lost);
-    assert_eq!(outcome.fits[0].iterations, plan().gradients());
-    for (provider, spent) in outcome.providers.iter().zip(spent(&world)) {
-        assert_eq!(provider.charged.unwrap().cost, spent, "as it was told");
+}
+
+/// A plan for many rows goes over batches. Every pass is paid with its first answer and once, and chains begin anew
+/// where lines break.
+#[test]
+fn broken_lines_never_pay_a_pass_twice() {
+    let many = Privacy {
+        rows: 20_000,
+        ..privacy()
+    };
+    let plan = many.plan(spec(1).schema.width() + 1).unwrap();
+    assert_eq!((plan.passes().passes(), plan.passes().batches()), (4, 16));
+    let (world, outcome) = cut_everywhere(many);
+    assert_eq!(outcome.fits[0].iterations, 64);
+    for (hospital, spent) in world.hospitals.iter().zip(spent(&world)) {
+        let status = hospital.ledger().status("biopsies").unwrap();
+        assert!(status.jobs[0].iterations <= 64);
+        let moments = plan.cost_of_moment_answer().times(status.jobs[0].rankings);
+        // Few steps are lost, so some of every pass have left; a pass that were paid twice would not fit.
+        let training = plan.cost_of_pass().times(4).plus(moments);
+        assert!(spent >= training && spent <= plan.cost());
     }
 }
 

@@ -235,7 +235,9 @@ impl Summary {
             found.map(|phase| phase.took.as_secs_f64()).sum::<f64>()
         };
         let training = phase("train");
-        let row_iterations = rows as f64 * f64::from(iterations.max(1));
+        // Each iteration is about one batch.
+        let batches = outcome.settings.method.batches() as f64;
+        let row_iterations = rows as f64 * f64::from(iterations.max(1)) / batches;
         let traffic = || outcome.providers.iter().flat_map(|p| p.traffic.values());
         let in_training = (outcome.providers.iter()).filter_map(|p| p.traffic.get("train"));
         let trained_bytes: u64 = in_training.map(|t| t.bytes_sent + t.bytes_received).sum();
@@ -282,7 +284,7 @@ impl Summary {
                 None => Vec::new(),
             },
             iterations,
-            passes: f64::from(iterations) / outcome.settings.method.batches() as f64,
+            passes: f64::from(iterations) / batches,
             converged: training::converged(outcome),
             accuracy: only.as_ref().and_then(|only| only.accuracy),
             accuracy_interval: only.as_ref().and_then(|only| only.accuracy_interval),

@@ -319,6 +319,7 @@ fn privately(
             Arm::Moments => unstated(schema).len() as u32,
             _ => 0,
         },
+        persons: false,
     };
     let plan = PrivatePlan::of(extent, epsilon, delta).map_err(bug)?;
     let mut moment_noise = randomness.fork("moments", split).map_err(bug)?;
@@ -348,6 +349,7 @@ fn privately(
             &mut source,
         )?;
         optimiser.skip().map_err(bug)?;
+        source.lose();
     }
     let finished = optimiser.run(&mut source, |_| ControlFlow::Continue(()));
     finished.map_err(bug)?;

@@ -7,7 +7,8 @@
 //! what either table would have contributed, and adds up the evidence (the logarithm of the
 //! likelihood ratio). An honest one tells the moments as they came and follows the training; a
 //! cheating one tells moments by which the row becomes as long as it may be, and asks for the sum at
-//! coefficients of nought again and again, where rows pull with all their weight.
+//! coefficients of zero again and again, where rows pull with all their weight. Jobs whose plan is made for many rows go
+//! over batches, and what a step opens has earlier sums in it.
 //!
 //! A row that is held out is seen in noisy counts instead; it moves from one to another.
 
@@ -22,8 +23,8 @@ use heda_learn::gradient::Gradient;
 use heda_learn::optimise::Optimiser;
 use heda_learn::private::evaluation::ROW_UNITS;
 use heda_learn::private::{
-    Extent, MOMENT_ANSWERS, ONE, PrivateEncoding, PrivatePlan, PrivateRows, PrivateSource,
-    bought_centres, moment_sums, unstated,
+    Extent, MOMENT_ANSWERS, ONE, Passes, PrivateEncoding, PrivatePlan, PrivateRows, PrivateSource,
+    Unbanded, bought_centres, moment_sums, unstated,
 };
 use heda_learn::resident::{Position, RowCoins};
 use heda_learn::scaling::Centre;
@@ -34,6 +35,9 @@ use std::num::NonZeroU32;
 /// Of every claim.
 pub(super) const DELTA: f64 = 1e-5;
 const ROWS: usize = 20;
+/// Rows that plans are made for: as many as there are, and as many as make four passes over 16 batches.
+const FEW: u64 = ROWS as u64;
+const MANY: u64 = 9_000;
 /// A number without anything typical.
 const SCHEMA: &str = r#"
 format = 1
@@ -64,6 +68,8 @@ fn bug(error: impl std::fmt::Display) -> Error {
 pub(super) struct Case {
     pub(super) words: &'static str,
     user: User,
+    /// For how many rows the plan is made; whoever proposes a job may say anything.
+    rows: u64,
     /// How many times less noise there is than the claim needs.
     weaker: u32,
 }
@@ -77,40 +83,54 @@ enum User {
     Counting,
 }
 
-pub(super) const CASES: [Case; 6] = [
-    Case {
-        words: "honest data user",
-        user: User::Honest,
-        weaker: 1,
-    },
-    Case {
-        words: "cheating data user",
-        user: User::Cheating,
-        weaker: 1,
-    },
-    Case {
-        words: "counts of held-out rows",
-        user: User::Counting,
-        weaker: 1,
-    },
-    Case {
-        words: "honest data user; half of the noise (control)",
-        user: User::Honest,
-        weaker: 2,
-    },
-    Case {
-        words: "cheating data user; half of the noise (control)",
-        user: User::Cheating,
-        weaker: 2,
-    },
-    Case {
-        words: "counts of held-out rows; half of the noise (control)",
-        user: User::Counting,
-        weaker: 2,
-    },
+pub(super) const CASES: [Case; 10] = [
+    Case::of("honest data user", User::Honest, FEW, 1),
+    Case::of("cheating data user", User::Cheating, FEW, 1),
+    Case::of("honest data user, batches", User::Honest, MANY, 1),
+    Case::of("cheating data user, batches", User::Cheating, MANY, 1),
+    Case::of("counts of held-out rows", User::Counting, FEW, 1),
+    Case::of(
+        "honest data user; half of the noise (control)",
+        User::Honest,
+        FEW,
+        2,
+    ),
+    Case::of(
+        "cheating data user; half of the noise (control)",
+        User::Cheating,
+        FEW,
+        2,
+    ),
+    Case::of(
+        "honest data user, batches; half of the noise (control)",
+        User::Honest,
+        MANY,
+        2,
+    ),
+    Case::of(
+        "cheating data user, batches; half of the noise (control)",
+        User::Cheating,
+        MANY,
+        2,
+    ),
+    Case::of(
+        "counts of held-out rows; half of the noise (control)",
+        User::Counting,
+        FEW,
+        2,
+    ),
 ];
 
 impl Case {
+    const fn of(words: &'static str, user: User, rows: u64, weaker: u32) -> Self {
+        Self {
+            words,
+            user,
+            rows,
+            weaker,
+        }
+    }
+
     /// Runs whole jobs on both tables.
     pub(super) fn audit(
         self,
@@ -153,10 +173,11 @@ impl<R: CryptoRng> AuditedJob<R> {
         let delta = Delta::new(DELTA).map_err(bug)?;
         let schema = Schema::parse(SCHEMA, "audit").map_err(bug)?;
         let extent = Extent {
-            rows: ROWS as u64,
+            rows: case.rows,
             width: schema.width() + 1,
             models: NonZeroU32::MIN,
             moments: unstated(&schema).len() as u32,
+            persons: false,
         };
         let plan = PrivatePlan::of(extent, claimed, delta).map_err(bug)?;
         let weaker = |whole: Variance| {
@@ -230,16 +251,24 @@ impl<R: CryptoRng> AuditedJob<R> {
         let mut source = PrivateSource::new(plan, table, toss, draw);
         let mut optimiser = Optimiser::new(plan.settings(), width).map_err(bug)?;
         let mut evidence = 0.0;
-        for _ in 0..plan.gradients() {
+        let mut chains = [Vec::new(), Vec::new()];
+        let mut estimates = Unbanded::default();
+        for step in 0..plan.gradients() {
             let beta = match (self.user, optimiser.ask()) {
                 (User::Honest, Some(ask)) => ask.beta.to_vec(),
                 _ => vec![0.0; width],
             };
             let sums = source.whole_sums(&beta);
-            let expected = [0, 1].map(|side| expected(plan, &both[side], &beta));
+            let expected = [0, 1].map(|side| {
+                chains[side].push(expected(plan, &both[side], step, &beta));
+                banded(plan.passes(), &chains[side])
+            });
             evidence += likelihood_ratio(&expected, &sums, variance);
             if self.user == User::Honest {
-                let sum = source.real(&sums);
+                let opened = source.real(&sums);
+                let mut sum = estimates.estimate(plan.passes(), step, opened);
+                let batches = f64::from(plan.passes().batches());
+                sum.iter_mut().for_each(|sum| *sum *= batches);
                 optimiser.tell(&Gradient { sum, rows: ROWS }).map_err(bug)?;
             }
         }
@@ -287,11 +316,23 @@ fn noisy<R: CryptoRng>(sums: &[i64], variance: Variance, rng: &mut R) -> Vec<i64
     numbers.map(|sum| sum + sample(variance, rng)).collect()
 }
 
-/// What all rows together are expected to contribute to a sum of codes and payloads.
-fn expected(plan: &PrivatePlan, rows: &PrivateRows, beta: &[f64]) -> Vec<f64> {
+/// What is expected to be opened at the last step, by what all steps are expected to sum up to.
+fn banded(passes: &Passes, sums: &[Vec<f64>]) -> Vec<f64> {
+    let last = sums.len() as u32 - 1;
+    let mut opened = vec![0.0; sums[0].len()];
+    for step in passes.first_of_chain(last)..=last {
+        let band = f64::from(passes.band(last - step));
+        let both = opened.iter_mut().zip(&sums[step as usize]);
+        both.for_each(|(opened, sum)| *opened += band * sum);
+    }
+    opened
+}
+
+/// What the rows of a step's batch together are expected to contribute to a sum of codes and payloads.
+fn expected(plan: &PrivatePlan, rows: &PrivateRows, step: u32, beta: &[f64]) -> Vec<f64> {
     let loss = plan.loss().loss();
     let mut sum = vec![0.0; beta.len()];
-    for row in 0..rows.rows() {
+    for row in plan.passes().batch(step).share(rows.rows()) {
         let terms = rows.score(row).iter().zip(beta);
         let z: f64 = terms.map(|(&x, b)| f64::from(x) * b).sum::<f64>() / f64::from(ONE);
         // A code is worth half a derivative.

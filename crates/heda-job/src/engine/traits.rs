@@ -42,9 +42,12 @@ impl Terms<'_> {
         Rounds::of(&self.proposal.job).with_gradients(self.gradients())
     }
 
-    /// Batches an epoch, at least one.
+    /// Batches that a pass over the rows is cut into, at least one.
     pub(crate) fn batches(&self) -> usize {
-        self.proposal.job.batches() as usize
+        match self.plan {
+            Some(plan) => plan.plan().passes().batches() as usize,
+            None => self.proposal.job.batches() as usize,
+        }
     }
 }
 
@@ -111,6 +114,8 @@ pub(crate) struct ProviderRows {
     pub(crate) private: Option<PrivateRows>,
     /// Held-out rows as a private job uses them.
     pub(crate) private_held_out: Option<PrivateRows>,
+    /// Where this provider begins with its batches ([`Parties::place`](crate::proposal::Parties::place)).
+    pub(crate) place: usize,
 }
 
 /// An engine as a whole.

@@ -229,24 +229,28 @@ impl Outcome {
             false => MOMENT_ANSWERS,
         };
         let parts = [
+            ("means and deviations", moments, plan.cost_of_moments()),
             (
-                "means and deviations",
-                moments,
-                plan.cost_of_moment_answer(),
+                "gradients",
+                gradients,
+                plan.cost_of_pass().times(plan.all_passes().into()),
             ),
-            ("gradients", gradients, plan.cost_of_gradient()),
             (
                 "right predictions of held-out rows",
                 evaluations,
-                plan.cost_of_right(),
+                plan.cost_of_right().times(evaluations.into()),
             ),
-            ("table of held-out rows", evaluations, plan.cost_of_table()),
+            (
+                "table of held-out rows",
+                evaluations,
+                plan.cost_of_table().times(evaluations.into()),
+            ),
         ];
         let asked = parts.into_iter().filter(|(_, answers, _)| *answers > 0);
         let spent = |(what, answers, cost): (&str, u32, Cost)| SpentOn {
             what: what.to_owned(),
             answers,
-            share: cost.times(answers.into()).squared() / plan.cost().squared(),
+            share: cost.squared() / plan.cost().squared(),
         };
         asked.map(spent).collect()
     }

@@ -129,7 +129,7 @@ impl Provider<'_> {
         // J9 to J11
         channel.enter_phase("train");
         let rows = order.training.len();
-        let asked = RequestOrder::new(&terms);
+        let asked = RequestOrder::new(&terms, admission.next_step);
         self.answer_commands(channel, &proposal, asked, (session.as_mut(), masks), rows)
     }
 
@@ -335,6 +335,10 @@ impl Provider<'_> {
             held_out_grid: on_grid(held_out.values(), bits),
             held_out_labels: held_out.labels().to_vec(),
             labels_as: LabelEncoding::default(),
+            place: {
+                let own = hex(self.identity.verifying_key().as_bytes());
+                terms.proposal.parties.place(&own)
+            },
             private: match terms.proposal.job.privacy() {
                 Some(_) => {
                     let persons = persons.as_deref();

@@ -8,6 +8,7 @@ use crate::error::PeerProblem;
 use crate::guard::Step;
 use crate::message::Command;
 use crate::rounds::{Evaluation, Rounds, Tally};
+use heda_dp::gdp::Cost;
 use heda_learn::gradient::Batch;
 use heda_learn::private::PrivatePlan;
 
@@ -22,6 +23,8 @@ pub(super) struct RequestOrder {
     iteration: Option<u32>,
     evaluation: Option<Evaluation>,
     step: Option<u32>,
+    /// The first number that was not answered before this session.
+    next_step: u32,
 }
 
 /// What a command asks for.
@@ -33,19 +36,20 @@ pub(super) enum StepAnswer {
 }
 
 impl RequestOrder {
-    /// Before the first command of a session.
-    pub(super) fn new(terms: &Terms<'_>) -> Self {
+    /// Before the first command of a session of a job whose answers before `next_step` have left.
+    pub(super) fn new(terms: &Terms<'_>, next_step: u32) -> Self {
         let plan = terms.plan.map(|plan| plan.plan().clone());
-        Self::with(terms.rounds(), plan)
+        Self::with(terms.rounds(), plan, next_step)
     }
 
-    fn with(rounds: Rounds, plan: Option<PrivatePlan>) -> Self {
+    fn with(rounds: Rounds, plan: Option<PrivatePlan>, next_step: u32) -> Self {
         Self {
             rounds,
             plan,
             iteration: None,
             evaluation: None,
             step: None,
+            next_step,
         }
     }
 
@@ -63,16 +67,17 @@ impl RequestOrder {
                 batch,
                 row_bits,
             } => {
-                let positive = self.gradient(job, iteration, class, batch)?;
+                let (positive, batch) = self.gradient(job, iteration, class, batch)?;
+                let answered = self.step.map_or(self.next_step, |last| last + 1);
                 let number = self.numbered(step, self.rounds.number_of_gradient(iteration))?;
                 let question = GradientQuestion {
                     iteration,
                     class,
                     positive,
-                    batch: Batch::new(batch as usize, job.batches() as usize),
+                    batch,
                     row_bits,
                 };
-                let cost = self.plan.as_ref().map(PrivatePlan::cost_of_gradient);
+                let cost = self.cost_of_gradient(iteration, answered);
                 let step = Step::Gradient { number, cost };
                 Ok(Some((step, StepAnswer::Gradient(question))))
             }
@@ -90,6 +95,17 @@ impl RequestOrder {
         }
     }
 
+    /// What a gradient costs in a private job: its whole pass if no answer of the pass has left before, of this session or
+    /// another, and nothing more afterwards. Answers before `answered` have left or never will.
+    fn cost_of_gradient(&self, iteration: u32, answered: u32) -> Option<Cost> {
+        let plan = self.plan.as_ref()?;
+        let first = plan.passes().first_of_pass(iteration);
+        Some(match answered > self.rounds.number_of_gradient(first) {
+            true => Cost::ZERO,
+            false => plan.cost_of_pass(),
+        })
+    }
+
     /// The number of an answer: it grows, and in a private job every answer has a number of its own.
     fn numbered(&mut self, step: u32, private: u32) -> Result<u32, PeerProblem> {
         let grows = self.step.is_none_or(|last| step > last) && step < STEPS_LIMIT;
@@ -101,14 +117,15 @@ impl RequestOrder {
         Ok(step)
     }
 
-    /// A gradient, for this class on this batch; the class by its label.
+    /// A gradient, for this class on this batch; the class by its label. In a private job both follow from the
+    /// iteration, and the data user may not say otherwise.
     fn gradient(
         &mut self,
         job: &Job,
         iteration: u32,
         class: u32,
         batch: u32,
-    ) -> Result<u32, PeerProblem> {
+    ) -> Result<(u32, Batch), PeerProblem> {
         let repeated = self.iteration.is_some_and(|last| iteration <= last);
         // What an evaluation of a path was about is over.
         let repeated = repeated
@@ -117,18 +134,21 @@ impl RequestOrder {
             let reason = format!("iteration {iteration} repeated or beyond the end");
             return Err(PeerProblem::message("command", reason));
         }
-        if batch >= job.batches() {
-            return Err(PeerProblem::message("command", "no such batch"));
-        }
-        if self.plan.is_some() && !self.rounds.span(class, 0).contains(&iteration) {
-            return Err(PeerProblem::message(
-                "command",
-                "a gradient of another model",
-            ));
-        }
+        let refused = |reason| Err(PeerProblem::message("command", reason));
+        let batch = match &self.plan {
+            None if batch >= job.batches() => return refused("no such batch"),
+            None => Batch::new(batch as usize, job.batches() as usize),
+            Some(_) if !self.rounds.span(class, 0).contains(&iteration) => {
+                return refused("a gradient of another model");
+            }
+            Some(plan) => match plan.passes().batch(iteration) {
+                due if due.index() as u32 == batch => due,
+                _ => return refused("another batch than the one that is due"),
+            },
+        };
         let positive = positive(job, class)?;
         self.iteration = Some(iteration);
-        Ok(positive)
+        Ok((positive, batch))
     }
 
     /// An evaluation by its number; its class also by the label. On a path each has its place after
@@ -179,7 +199,7 @@ mod tests {
     }
 
     fn fresh(job: &Job) -> RequestOrder {
-        RequestOrder::with(Rounds::of(job), None)
+        RequestOrder::with(Rounds::of(job), None, 0)
     }
 
     fn two_batches(raw: &mut RawJob) {
@@ -195,8 +215,11 @@ mod tests {
     fn every_round_is_answered_once_and_in_order() {
         let asked_job = job(two_batches);
         let mut asked = fresh(&asked_job);
-        assert_eq!(asked.gradient(&asked_job, 3, 1, 1).unwrap(), 2);
-        assert_eq!(asked.gradient(&asked_job, 9, 0, 0).unwrap(), 4);
+        assert_eq!(
+            asked.gradient(&asked_job, 3, 1, 1).unwrap(),
+            (2, Batch::new(1, 2))
+        );
+        assert_eq!(asked.gradient(&asked_job, 9, 0, 0).unwrap().0, 4);
         for (iteration, class, batch) in [(3, 0, 0), (9, 0, 0), (10, 0, 0)] {
             let refused = asked.gradient(&asked_job, iteration, class, batch);
             assert!(refused.is_err(), "iteration {iteration}");
@@ -304,13 +327,13 @@ mod tests {
         let plan = promise.plan(7).unwrap();
         let (each, all) = (plan.gradients(), plan.all_gradients());
         let rounds = Rounds::of(&private).with_gradients(all);
-        let asked = || RequestOrder::with(rounds, Some(plan.clone()));
+        let asked = || RequestOrder::with(rounds, Some(plan.clone()), 0);
         // Two answers for moments come before the gradients, and evaluations after them.
         let due = asked()
             .answer(&private, gradient(2, 0, 0))
             .unwrap()
             .unwrap();
-        assert_eq!(due.0.cost(), Some(plan.cost_of_gradient()));
+        assert_eq!(due.0.cost(), Some(plan.cost_of_pass()));
         let right = Command::Evaluate {
             step: 2 + all,
             number: 0,
@@ -347,5 +370,48 @@ mod tests {
                 .answer(&private, gradient(2 + each, each, 1))
                 .is_ok()
         );
+    }
+
+    /// A pass is paid with its first answer in the life of the job, whichever of its steps that is, and once.
+    #[test]
+    fn a_pass_is_paid_with_its_first_answer_and_never_again() {
+        let promise = Privacy {
+            models: std::num::NonZeroU32::new(2).unwrap(),
+            ..Privacy::new("1".parse().unwrap(), "1e-7".parse().unwrap(), 50_000)
+        };
+        let private = job(|raw| {
+            raw.positives = vec![0, 1];
+            raw.privacy = Some(promise);
+        });
+        let plan = promise.plan(16).unwrap();
+        assert_eq!((plan.passes().passes(), plan.passes().batches()), (4, 16));
+        let rounds = Rounds::of(&private).with_gradients(plan.all_gradients());
+        let session = |next_step| RequestOrder::with(rounds, Some(plan.clone()), next_step);
+        let ask = |asked: &mut RequestOrder, iteration: u32, batch: u32| {
+            let command = Command::Gradient {
+                step: iteration,
+                iteration,
+                class: iteration / plan.gradients(),
+                batch,
+                row_bits: 17,
+            };
+            let answer = asked.answer(&private, command);
+            answer.map(|due| due.map(|(step, _)| step.cost() == Some(plan.cost_of_pass())))
+        };
+        let paid = |asked: &mut RequestOrder, iteration: u32| {
+            ask(asked, iteration, iteration % 16).unwrap().unwrap()
+        };
+        let mut whole = session(0);
+        let all: Vec<u32> = (0..128).filter(|i| paid(&mut whole, *i)).collect();
+        assert_eq!(all, [0, 16, 32, 48, 64, 80, 96, 112]);
+        // A session that comes back in the middle of a paid pass, and one whose pass began elsewhere.
+        let mut back = session(21);
+        assert!(!paid(&mut back, 21) && !paid(&mut back, 22) && paid(&mut back, 40));
+        assert!(!paid(&mut back, 41) && paid(&mut back, 64));
+        let mut late = session(16);
+        assert!(paid(&mut late, 19) && !paid(&mut late, 20));
+        // Batches follow from the numbers of steps.
+        assert!(ask(&mut session(0), 3, 4).is_err());
+        assert!(ask(&mut session(0), 19, 19).is_err());
     }
 }

@@ -97,6 +97,7 @@ impl Privacy {
             width,
             models: self.models,
             moments: self.sums(),
+            persons: self.persons,
         };
         PrivatePlan::of(extent, self.epsilon, self.delta)
     }
@@ -144,9 +145,14 @@ impl Privacy {
         )
     }
 
-    /// The deviation of the noise in every number of a gradient, as a multiple of what one row can
-    /// add to it at most, if there are so many providers.
+    /// The deviation of the noise in every number that a step opens, as a multiple of what a row of its batch
+    /// can add to it at most, if there are so many providers.
     pub fn noise_in_rows(&self, plan: &PrivatePlan, providers: usize) -> f64 {
+        self.noise_opened(plan, providers) / f64::from(plan.passes().band(0))
+    }
+
+    /// The same as a multiple of what a row can add to the sum over a batch.
+    pub fn noise_opened(&self, plan: &PrivatePlan, providers: usize) -> f64 {
         let variance = self.share(plan.variance(), providers).get() as f64 * providers as f64;
         (variance / SENSITIVITY_SQUARED as f64).sqrt()
     }

@@ -10,6 +10,7 @@ pub(super) struct Averaged {
     momentum: f64,
     radius: f64,
     from: u32,
+    rising: bool,
     step: u32,
     last: Vec<f64>,
     ahead: Vec<f64>,
@@ -18,12 +19,17 @@ pub(super) struct Averaged {
 }
 
 impl Averaged {
-    pub(super) fn new(dimension: usize, rate: f64, momentum: f64, radius: f64, from: u32) -> Self {
+    pub(super) fn new(
+        dimension: usize,
+        (rate, momentum, radius): (f64, f64, f64),
+        (from, rising): (u32, bool),
+    ) -> Self {
         Self {
             rate,
             momentum,
             radius,
             from,
+            rising,
             step: 0,
             last: vec![0.0; dimension],
             ahead: vec![0.0; dimension],
@@ -59,7 +65,13 @@ impl Steps for Averaged {
         project(&mut self.ahead, self.radius);
         let counted = self.step.saturating_sub(self.from) + 1;
         let change = difference(&next, &self.mean);
-        add_scaled(&mut self.mean, 1.0 / f64::from(counted), &change);
+        // Of n points that count alike the last is 1/n of the mean; if they count 1, 2, …, n times, it is
+        // n of n(n + 1)/2.
+        let share = match self.rising {
+            true => 2.0 / (f64::from(counted) + 1.0),
+            false => 1.0 / f64::from(counted),
+        };
+        add_scaled(&mut self.mean, share, &change);
         self.last = next;
         self.step += 1;
         None
@@ -84,7 +96,7 @@ mod tests {
     /// Steps that can be followed by hand: rate 1, momentum ½, gradients of our choice.
     #[test]
     fn it_averages_from_where_it_is_told_and_stays_in_the_ball() {
-        let mut steps = Averaged::new(1, 1.0, 0.5, 10.0, 1);
+        let mut steps = Averaged::new(1, (1.0, 0.5, 10.0), (1, false));
         let mut seen = Vec::new();
         for gradient in [-2.0, -1.0, 1.0] {
             assert_eq!(steps.step(&[gradient], 1), None);
@@ -96,5 +108,19 @@ mod tests {
         assert_eq!((steps.last[0], steps.point()[0]), (10.0, 10.0));
         assert_eq!(steps.solution()[0], 6.0);
         assert!(steps.check(1).is_ok() && steps.check(2).is_err());
+    }
+
+    #[test]
+    fn later_points_count_more_where_that_is_asked_for() {
+        let mut steps = Averaged::new(1, (1.0, 0.0, 100.0), (1, true));
+        let mut found = Vec::new();
+        for gradient in [-1.0, -1.0, -4.0, -3.0] {
+            steps.step(&[gradient], 1);
+            found.push(steps.solution()[0]);
+        }
+        // Points 1, 2, 6 and 9; from the second on they count 1, 2 and 3 times.
+        let expected = [1.0, 2.0, (2.0 + 12.0) / 3.0, (2.0 + 12.0 + 27.0) / 6.0];
+        let apart = found.iter().zip(expected).map(|(f, e)| (f - e).abs());
+        assert!(apart.fold(0.0, f64::max) < 1e-12, "{found:?}");
     }
 }

@@ -54,6 +54,12 @@ pub enum Method {
         radius: f64,
         /// The first iteration, from 0, whose result counts in the mean.
         from: u32,
+        /// Whether its results count 1, 2, 3, … times, and not alike.
+        #[serde(default)]
+        rising: bool,
+        /// Into how many batches the rows are cut; one after the other is used.
+        #[serde(default = "one")]
+        batches: usize,
     },
     /// Limited-memory BFGS (Nocedal and Wright, "Numerical optimization", chapter 7), without a
     /// line search and prepared for noise. Always on all rows.
@@ -82,8 +88,10 @@ impl Method {
     /// Into how many batches a pass over the rows is cut.
     pub fn batches(&self) -> usize {
         match *self {
-            Self::Descent { batches, .. } | Self::Nesterov { batches, .. } => batches,
-            Self::Lbfgs { .. } | Self::Averaged { .. } => 1,
+            Self::Descent { batches, .. }
+            | Self::Nesterov { batches, .. }
+            | Self::Averaged { batches, .. } => batches,
+            Self::Lbfgs { .. } => 1,
         }
     }
 }

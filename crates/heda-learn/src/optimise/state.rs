@@ -49,7 +49,12 @@ impl State {
                 momentum,
                 radius,
                 from,
-            } => Self::Averaged(Averaged::new(dimension, rate, momentum, radius, from)),
+                rising,
+                ..
+            } => {
+                let (pace, mean) = ((rate, momentum, radius), (from, rising));
+                Self::Averaged(Averaged::new(dimension, pace, mean))
+            }
             Method::Lbfgs { memory } => Self::Lbfgs(Lbfgs::new(dimension, memory, noise)),
         }
     }

@@ -13,8 +13,9 @@
 //!    each. So a row counts with nought, or with its payload times −½ or ½ by its label: whatever
 //!    a data user chooses, replacing a row moves the sum by R at most. In whole numbers, where a
 //!    code is 1 and not ½, by twice the length of the payload: [`SENSITIVITY_SQUARED`].
-//! 3. **Noise.** A number of gradients, the same noise in each, so that all together keep to the ε
-//!    and δ of the job ([`PrivatePlan`]). Everything in the plan follows from public numbers.
+//! 3. **Noise.** A number of steps over batches of the rows, the same noise in each, so that all together
+//!    keep to the ε and δ of the job ([`PrivatePlan`], [`Passes`]). Everything in the plan follows from
+//!    public numbers.
 //! 4. **Steps** of constant length and momentum inside a ball, then the mean of the last 30 % of
 //!    the points ([`Method::Averaged`](crate::optimise::Method)).
 //!
@@ -24,6 +25,7 @@
 mod encoding;
 pub mod evaluation;
 mod moments;
+mod passes;
 mod plan;
 #[cfg(test)]
 mod plan_tests;
@@ -36,6 +38,7 @@ pub use moments::{
     bought_centres, bought_persons, count_persons, moment_sums, moments_sensitivity_squared,
     unstated,
 };
+pub use passes::{Passes, Unbanded};
 pub use plan::{Extent, MOMENT_ANSWERS, PlanError, PrivatePlan, share_of};
 pub use source::{Noise, PrivateSource};
 

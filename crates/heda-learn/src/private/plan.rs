@@ -11,12 +11,18 @@
 //! are many rows, momentum makes up for it, up to 0.93. Noise adds up alike however finely the time
 //! is cut.
 //!
+//! From k = 300 on, every step is about one batch of the rows, and its noise is tied to that of its neighbours
+//! ([`Passes`]): four passes over 16 batches, from k = 2,500 on two over 32, from 10,000 on one over 64.
+//! Where persons are protected, chains of noise begin anew with each pass, and batches begin at k = 600. Momentum goes up
+//! to 0.95, and later points count more in the mean.
+//!
 //! Of several classes each has a model, and all of them see every row: a row that is replaced by its
 //! opposite with the same label moves every model's gradient by R. So the models share the budget,
 //! each at 1/√models of μ, and their held-out counts likewise.
 
 use super::evaluation::{RIGHT_SENSITIVITY_SQUARED, RIGHT_SHARE, TABLE_SENSITIVITY_SQUARED};
 use super::moments::moments_sensitivity_squared;
+use super::passes::Passes;
 use super::{SCORE_LENGTH, SENSITIVITY_SQUARED};
 use crate::loss::LossKind;
 use crate::optimise::{Method, Settings};
@@ -39,6 +45,16 @@ const LONGEST_STEP: f64 = 10.0;
 /// Which part of a movement is added to the next: usually, and most where steps do not reach.
 const MOMENTUM: f64 = 0.7;
 const MOST_MOMENTUM: f64 = 0.93;
+const MOST_MOMENTUM_OF_BATCHES: f64 = 0.95;
+/// From which k on rows are cut into batches: passes, batches, and from which part of the steps on points count in the
+/// mean, later ones more.
+const BATCHES: [(f64, u32, u32, f64); 3] = [
+    (300.0, 4, 16, 0.2),
+    (2_500.0, 2, 32, 0.4),
+    (10_000.0, 1, 64, 0.4),
+];
+/// The same where chains begin anew with each pass.
+const BATCHES_OF_PERSONS: f64 = 600.0;
 /// The part of the budget that pays for means and deviations of columns, if they are bought.
 const MOMENTS: f64 = 0.05;
 /// Answers in which they come, each about all rows: if one is lost, the other has twice the noise.
@@ -70,33 +86,56 @@ pub struct Extent {
     pub models: NonZeroU32,
     /// Columns whose mean and deviation are bought, the number of persons counted as one.
     pub moments: u32,
+    /// Whether the rows of a person together count as one.
+    pub persons: bool,
 }
 
-/// How many steps, how long, and how much of each is added to the next.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// How the rows are gone over, how long the steps are, and how much of each is added to the next.
+#[derive(Debug, Clone, PartialEq)]
 struct Pace {
-    gradients: u32,
+    passes: Passes,
+    /// The first step whose point counts in the mean.
+    averaged_from: u32,
     rate: f64,
     momentum: f64,
 }
 
 impl Pace {
     /// The pace where a column's signal is `k` times the noise.
-    fn new(k: f64) -> Self {
-        let pushed = (1.0 - MOMENTUM) * TIME * k;
-        let gradients = (GRADIENTS * pushed.sqrt()).ceil() as u32;
-        Self::of_gradients(k, gradients.clamp(FEWEST, MOST))
+    fn new(k: f64, persons: bool) -> Self {
+        let few = persons && k < BATCHES_OF_PERSONS;
+        let cut = BATCHES.iter().rev().find(|(least, ..)| k >= *least && !few);
+        let (passes, averaged_from) = match cut {
+            Some(&(_, passes, batches, from)) => {
+                let passes = Passes::of_batches(passes, batches, persons);
+                let from = (from * f64::from(passes.steps())) as u32;
+                (passes, from)
+            }
+            None => {
+                let pushed = (1.0 - MOMENTUM) * TIME * k;
+                let steps = (GRADIENTS * pushed.sqrt()).ceil() as u32;
+                let steps = steps.clamp(FEWEST, MOST);
+                let averaged = (AVERAGED * f64::from(steps)).ceil() as u32;
+                (Passes::full(steps), steps - averaged)
+            }
+        };
+        Self::of_passes(k, passes, averaged_from)
     }
 
-    /// The pace of so many gradients.
-    fn of_gradients(k: f64, gradients: u32) -> Self {
+    /// The pace of so many steps.
+    fn of_passes(k: f64, passes: Passes, averaged_from: u32) -> Self {
         let time = TIME * k;
-        let steps = f64::from(gradients);
+        let steps = f64::from(passes.steps());
         let rate = ((1.0 - MOMENTUM) * time / steps).min(LONGEST_STEP);
+        let most = match passes.batches() {
+            1 => MOST_MOMENTUM,
+            _ => MOST_MOMENTUM_OF_BATCHES,
+        };
         Self {
-            gradients,
+            passes,
+            averaged_from,
             rate,
-            momentum: (1.0 - rate * steps / time).clamp(MOMENTUM, MOST_MOMENTUM),
+            momentum: (1.0 - rate * steps / time).clamp(MOMENTUM, most),
         }
     }
 }
@@ -125,6 +164,7 @@ impl PrivatePlan {
             width,
             models: NonZeroU32::MIN,
             moments: 0,
+            persons: false,
         };
         Self::of(extent, epsilon, delta)
     }
@@ -148,9 +188,10 @@ impl PrivatePlan {
         let spent = cost_of_moment_answer(extent, moments).times(MOMENT_ANSWERS.into());
         let of_model = total.minus(spent).unwrap_or_default().split(extent.models);
         let signal = extent.rows as f64 * of_model.mu();
-        let pace = Pace::new(signal / (extent.width as f64).sqrt());
-        let each = NonZeroU32::new(pace.gradients).map_or(of_model, |count| of_model.split(count));
-        let variance = enough(each.variance(SENSITIVITY_SQUARED))?;
+        let pace = Pace::new(signal / (extent.width as f64).sqrt(), extent.persons);
+        let passes = NonZeroU32::new(pace.passes.passes());
+        let each = passes.map_or(of_model, |count| of_model.split(count));
+        let variance = enough(each.variance(pass_sensitivity_squared(&pace.passes)))?;
         let mut plan = Self {
             epsilon,
             delta,
@@ -171,7 +212,12 @@ impl PrivatePlan {
 
     /// How many gradients are asked for, whatever they turn out to be, for each model.
     pub fn gradients(&self) -> u32 {
-        self.pace.gradients
+        self.pace.passes.steps()
+    }
+
+    /// How those go over the rows, for each model.
+    pub fn passes(&self) -> &Passes {
+        &self.pace.passes
     }
 
     /// The same over all models.
@@ -226,15 +272,20 @@ impl PrivatePlan {
         self.cost_of_right().plus(self.cost_of_table())
     }
 
-    /// What one gradient costs whoever has this much noise in it.
-    pub fn cost_of_gradient(&self) -> Cost {
-        Cost::of(SENSITIVITY_SQUARED, self.variance)
+    /// What one pass of one model over all rows costs. It is paid with the first answer of the pass.
+    pub fn cost_of_pass(&self) -> Cost {
+        Cost::of(pass_sensitivity_squared(&self.pace.passes), self.variance)
     }
 
-    /// What all gradients and the moments cost: never more than ε and δ allow.
+    /// Passes over all rows, for all models.
+    pub fn all_passes(&self) -> u32 {
+        let passes = self.pace.passes.passes();
+        passes.saturating_mul(self.extent.models.get())
+    }
+
+    /// What all passes and the moments cost: never more than ε and δ allow.
     pub fn cost(&self) -> Cost {
-        let gradients = u64::from(self.all_gradients());
-        let training = self.cost_of_gradient().times(gradients);
+        let training = self.cost_of_pass().times(self.all_passes().into());
         training.plus(self.cost_of_moments())
     }
 
@@ -262,11 +313,11 @@ impl PrivatePlan {
         limit / length
     }
 
-    /// The pace if there are so many rows or persons after all; the number of gradients stays.
+    /// The pace if there are so many rows or persons after all; passes and batches stay.
     fn pace_for(&self, units: f64) -> Pace {
         let of_model = self.budget_of_model();
         let k = units * of_model.mu() / (self.extent.width as f64).sqrt();
-        Pace::of_gradients(k, self.gradients())
+        Pace::of_passes(k, self.pace.passes.clone(), self.pace.averaged_from)
     }
 
     /// What one model may cost.
@@ -287,18 +338,19 @@ impl PrivatePlan {
 
     /// How the data user steps.
     pub fn settings(&self) -> Settings {
-        let gradients = self.gradients();
-        let averaged = (AVERAGED * f64::from(gradients)).ceil() as u32;
+        let batches = self.pace.passes.batches();
         Settings {
             method: Method::Averaged {
                 rate: self.pace.rate,
                 momentum: self.pace.momentum,
                 radius: Self::radius(),
-                from: gradients - averaged,
+                from: self.pace.averaged_from,
+                rising: batches > 1,
+                batches: batches as usize,
             },
             c: None,
             tolerance: 0.0,
-            max_iterations: gradients,
+            max_iterations: self.gradients(),
         }
     }
 
@@ -326,6 +378,11 @@ impl PrivatePlan {
             shrunk *= (1.0 - 1e-3) / excess;
         }
     }
+}
+
+/// By how much a row can move all that is opened in one pass, squared, in whole numbers.
+fn pass_sensitivity_squared(passes: &Passes) -> u64 {
+    SENSITIVITY_SQUARED.saturating_mul(passes.norm_squared())
 }
 
 fn cost_of_moment_answer(extent: Extent, variance: Option<Variance>) -> Cost {

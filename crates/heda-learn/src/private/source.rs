@@ -1,6 +1,6 @@
 //! Steps 2 and 3 put together: noisy gradients as an engine computes them, in the clear.
 
-use super::{ONE, PrivatePlan, PrivateRows};
+use super::{ONE, Passes, PrivatePlan, PrivateRows, Unbanded};
 use crate::gradient::{Batch, Gradient, GradientSource};
 use crate::resident::{CodeTable, Coins, Position, Resolution, RowCoins, Weights};
 use std::convert::Infallible;
@@ -22,10 +22,14 @@ impl<F: FnMut(u32, usize) -> Vec<i64>> Noise for F {
 pub struct PrivateSource<'a, C, N> {
     resolution: Resolution,
     table: CodeTable,
+    passes: Passes,
     providers: &'a [PrivateRows],
     coins: C,
     noise: N,
     iteration: u32,
+    /// Exact sums of earlier steps, as far as later ones have them in.
+    before: Vec<(u32, Vec<i64>)>,
+    estimates: Unbanded,
 }
 
 impl<'a, C: Coins, N: Noise> PrivateSource<'a, C, N> {
@@ -35,23 +39,52 @@ impl<'a, C: Coins, N: Noise> PrivateSource<'a, C, N> {
         Self {
             resolution,
             table: CodeTable::new(plan.loss(), resolution),
+            passes: plan.passes().clone(),
             providers,
             coins,
             noise,
             iteration: 0,
+            before: Vec::new(),
+            estimates: Unbanded::default(),
         }
     }
 
-    /// The sums as whole numbers, noise included.
+    /// What is opened at the next step, as whole numbers: banded sums, noise included.
     pub fn whole_sums(&mut self, beta: &[f64]) -> Vec<i64> {
+        let step = self.iteration;
+        let own = self.batch_sums(beta);
+        let first = self.passes.first_of_chain(step);
+        self.before.push((step, own));
+        self.before.retain(|(earlier, _)| *earlier >= first);
+        let mut sums = self.noise.noise(step, beta.len());
+        for (earlier, known) in &self.before {
+            let band = i64::from(self.passes.band(step - earlier));
+            sums.iter_mut()
+                .zip(known)
+                .for_each(|(sum, known)| *sum += band * known);
+        }
+        self.iteration += 1;
+        sums
+    }
+
+    /// The next step is skipped, and what was before is forgotten: a job whose answer was lost.
+    pub fn lose(&mut self) {
+        self.iteration += 1;
+        self.before.clear();
+        self.estimates = Unbanded::default();
+    }
+
+    /// The exact sums over the batch of the next step.
+    fn batch_sums(&mut self, beta: &[f64]) -> Vec<i64> {
         let weights = PrivatePlan::weights(beta);
-        let mut sums = self.noise.noise(self.iteration, beta.len());
+        let batch = self.passes.batch(self.iteration);
+        let mut sums = vec![0; beta.len()];
         for provider in 0..self.providers.len() {
-            for row in 0..self.providers[provider].rows() {
+            let part = batch.turned(provider);
+            for row in part.share(self.providers[provider].rows()) {
                 self.add_row(provider, row, &weights, &mut sums);
             }
         }
-        self.iteration += 1;
         sums
     }
 
@@ -93,9 +126,15 @@ impl<C: Coins, N: Noise> GradientSource for PrivateSource<'_, C, N> {
     }
 
     fn gradient(&mut self, beta: &[f64], _batch: Batch) -> Result<Gradient, Infallible> {
-        let sums = self.whole_sums(beta);
+        let step = self.iteration;
+        let opened = self.whole_sums(beta);
+        let opened = self.real(&opened);
+        let mut sum = self.estimates.estimate(&self.passes, step, opened);
+        // Of all rows as of one batch: every row counts alike, whichever batch it is in.
+        let batches = f64::from(self.passes.batches());
+        sum.iter_mut().for_each(|sum| *sum *= batches);
         Ok(Gradient {
-            sum: self.real(&sums),
+            sum,
             rows: self.providers.iter().map(PrivateRows::rows).sum(),
         })
     }

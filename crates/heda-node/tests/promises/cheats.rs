@@ -211,7 +211,7 @@ fn another_agreement_for_one_provider_gives_no_sum() {
         .last
         .map_or(0, |last| u64::from(last.step.saturating_sub(2)));
     let gradients = plan()
-        .cost_of_gradient()
+        .cost_of_pass()
         .times(answered.min(plan().gradients().into()));
     assert_eq!(spent(&world), [moments.plus(gradients); 3]);
 }

@@ -64,7 +64,12 @@ impl Shape<'_> {
     /// Training rows of a batch, about.
     fn batch_rows(&self) -> usize {
         let trained = 1000 - self.spec.job.held_out().permille() as usize;
-        let batches = self.spec.job.batches() as usize;
+        let privacy = self.spec.job.privacy();
+        let plan = privacy.and_then(|privacy| privacy.plan(self.spec.schema.width() + 1).ok());
+        let batches = match plan {
+            Some(plan) => plan.passes().batches() as usize,
+            None => self.spec.job.batches() as usize,
+        };
         self.rows.iter().sum::<usize>() * trained / 1000 / batches
     }
 }

@@ -86,7 +86,7 @@ pub struct PrivateForecast {
     /// The same for every number of others that could be counted on, from none.
     pub noise_by_trusted: Vec<f64>,
     /// What a gradient costs a row, as mu squared.
-    pub squared_per_gradient: f64,
+    pub squared_per_pass: f64,
     /// Accuracy on simulated rows, of a job that tells two classes apart.
     pub expected: Option<Expected>,
     /// How well held-out rows will tell the accuracy, if any are.
@@ -110,7 +110,7 @@ impl PrivateForecast {
             trusted: privacy.counts_on(providers),
             noise_in_rows: privacy.noise_in_rows(&plan, providers),
             noise_by_trusted: (0..providers as u32).map(noise).collect(),
-            squared_per_gradient: plan.cost_of_gradient().squared(),
+            squared_per_pass: plan.cost_of_pass().squared(),
             // Rows of several classes are not simulated.
             expected: expected.ok().filter(|_| privacy.models.get() == 1),
             evaluation: privacy.foresee(&plan, providers, held_out),

@@ -239,7 +239,7 @@ fn room(
     grant: &Grant,
 ) -> Result<Option<Error>, Error> {
     let cap = config.limits.private_cap();
-    let (Some(each), Some(cap)) = (grant.private_gradient, cap) else {
+    let (Some(job), Some(cap)) = (grant.private, cap) else {
         return Ok(None);
     };
     let room = match config.ledger_place().ledger.exists() {
@@ -250,7 +250,6 @@ fn room(
         }
         false => cap.of_user(),
     };
-    let job = each.times(grant.iterations).plus(grant.private_moments);
     let words = "the budget of private jobs has no room for this one, beside what was used and what \
                  running jobs have set aside";
     Ok((job > room).then(|| Error::new(ErrorKind::Refused, words)))

@@ -1,16 +1,16 @@
 //! What noise does to the coefficients of a private model.
 //!
-//! Every gradient carries noise of a known deviation, and the model is the mean of points that
-//! steps with momentum reach. Where the loss is flat, noise in step t moves the point after step i by
-//! rate·(1 − mⁱ⁻ᵗ⁺¹)/(1 − m), and the mean by the mean of that. Where it is curved, and no step is so
-//! long that it swings, the movement is smaller: with curvature h it follows
-//! z² − a(1 + m)z + am with a = 1 − rate·h in [0, 1], whose powers are below those of a = 1. So what
-//! is computed here, from the plan alone, is the most that noise does to a coefficient.
+//! What is opened at every step carries noise of a known deviation; estimates of gradients undo the bands that tie steps
+//! together, and the model is a mean of points that steps with momentum reach. All of that is linear, but for the ball that
+//! coefficients stay in, which only shortens. Where the loss curves by h, a gradient at a point has h times the point in it. So the noise of
+//! each step is followed through the plan's own optimiser, for curvatures from zero to where a step would swing, and what is
+//! said is the most of them: the most that noise does to a coefficient.
 
 use heda_job::job::Outcome;
 use heda_job::proposal::Privacy;
-use heda_learn::optimise::Method;
-use heda_learn::private::{PrivateEncoding, unstated};
+use heda_learn::gradient::Gradient;
+use heda_learn::optimise::{Ask, Method, Optimiser, Settings};
+use heda_learn::private::{PrivateEncoding, PrivatePlan, Unbanded, unstated};
 use heda_learn::scaling::Centre;
 use heda_learn::schema::Schema;
 
@@ -23,46 +23,67 @@ pub(super) fn in_effects(privacy: &Privacy, schema: &Schema, outcome: &Outcome) 
     let rows: usize = outcome.providers.iter().map(|provider| provider.rows).sum();
     // A gradient is divided by as many as it is a sum over.
     let units = outcome.persons.unwrap_or(rows as f64);
-    let noise = privacy.plan(schema.width() + 1).ok().map(|plan| {
-        let of_sum = privacy.noise_in_rows(&plan, outcome.providers.len());
-        of_sum / units.max(1.0)
-    });
-    let iterations = outcome.fits.first().map(|fit| fit.iterations);
-    let (Some(noise), Some(iterations)) = (noise, iterations) else {
+    let Ok(plan) = privacy.plan(schema.width() + 1) else {
         return Vec::new();
     };
-    let moved = noise * gain(&outcome.settings.method, iterations);
+    let of_sum = privacy.noise_opened(&plan, outcome.providers.len());
+    let moved = of_sum / units.max(1.0) * gain(&plan);
     spans(privacy, schema)
         .into_iter()
         .map(|span| moved * span)
         .collect()
 }
 
-/// By how much the mean of the last points moves if every gradient carries independent noise of
-/// deviation 1 and the loss is flat.
-fn gain(method: &Method, iterations: u32) -> f64 {
-    let Method::Averaged {
-        rate,
-        momentum,
-        from,
-        ..
-    } = *method
-    else {
+/// Curvatures that are tried, as a part of what makes a step swing: zero, and powers of ½ up to 1.
+const CURVATURES: i32 = 14;
+
+/// By how much the result moves at most if what is opened at every step carries independent noise of deviation 1: for each
+/// direction as if it were alone.
+fn gain(plan: &PrivatePlan) -> f64 {
+    let settings = plan.settings();
+    let Method::Averaged { rate, .. } = settings.method else {
         return 0.0;
     };
-    let averaged = f64::from(iterations.saturating_sub(from).max(1));
-    let moved = |step: u32, point: u32| {
-        let since = i32::try_from(point - step)
-            .unwrap_or(i32::MAX)
-            .saturating_add(1);
-        rate * (1.0 - momentum.powi(since)) / (1.0 - momentum)
+    let curvatures = (0..CURVATURES).map(|halved| 0.5f64.powi(halved) / rate);
+    let gains = curvatures.chain([0.0]).map(|h| gain_at(plan, &settings, h));
+    gains.fold(0.0, f64::max)
+}
+
+/// The same where the loss has one curvature. Coefficient s stands for the noise of step s alone.
+fn gain_at(plan: &PrivatePlan, settings: &Settings, curvature: f64) -> f64 {
+    let steps = plan.gradients() as usize;
+    let Ok(mut optimiser) = Optimiser::new(unbounded(settings), steps) else {
+        return 0.0;
     };
-    let of_step = |step: u32| {
-        let points = from.max(step)..iterations;
-        points.map(|point| moved(step, point)).sum::<f64>() / averaged
-    };
-    let squares = (0..iterations).map(|step| of_step(step).powi(2));
-    squares.sum::<f64>().sqrt()
+    let batches = f64::from(plan.passes().batches());
+    let mut estimates = Unbanded::default();
+    for step in 0..steps {
+        let mut opened = vec![0.0; steps];
+        opened[step] = 1.0;
+        let noise = estimates.estimate(plan.passes(), step as u32, opened);
+        let Some(Ask { beta, .. }) = optimiser.ask() else {
+            break;
+        };
+        let sum = beta.iter().zip(noise);
+        let sum = sum.map(|(point, noise)| curvature * point + batches * noise);
+        let gradient = Gradient {
+            sum: sum.collect(),
+            rows: 1,
+        };
+        if optimiser.tell(&gradient).is_err() {
+            break;
+        }
+    }
+    optimiser.beta().iter().map(|b| b * b).sum::<f64>().sqrt()
+}
+
+/// The settings without the ball.
+fn unbounded(settings: &Settings) -> Settings {
+    let mut settings = settings.clone();
+    if let Method::Averaged { radius, .. } = &mut settings.method {
+        *radius = f64::MAX.sqrt();
+    }
+    settings
 }
 
 /// How far a column goes between the ends within which it counts, as it is trained on. Of a number
@@ -111,22 +132,60 @@ mod tests {
     use std::ops::ControlFlow;
     use std::sync::Arc;
 
+    fn plan_of(rows: u64) -> PrivatePlan {
+        let delta = Delta::new(1e-5).unwrap();
+        PrivatePlan::new(rows, 16, "1".parse().unwrap(), delta).unwrap()
+    }
+
+    /// Full batches on a flat loss: noise in step t moves the point after step i by
+    /// rate·(1 − mⁱ⁻ᵗ⁺¹)/(1 − m), and the mean by the mean of that.
     #[test]
-    fn flat_steps_without_momentum_add_noise_up() {
-        let averaged = |momentum, from| Method::Averaged {
-            rate: 2.0,
+    fn flat_steps_add_noise_up() {
+        let plan = plan_of(1_000);
+        let settings = plan.settings();
+        let Method::Averaged {
+            rate,
             momentum,
-            radius: 10.0,
             from,
+            ..
+        } = settings.method
+        else {
+            panic!("{settings:?}");
         };
-        // The last of four points has the noise of four steps of length 2.
-        assert!((gain(&averaged(0.0, 3), 4) - 4.0).abs() < 1e-12);
-        // The mean of all four: 1, ¾, ½ and ¼ of each step.
-        let expected = 2.0 * (1.0 + 0.5625 + 0.25 + 0.0625_f64).sqrt();
-        assert!((gain(&averaged(0.0, 0), 4) - expected).abs() < 1e-12);
-        // Momentum ½: 1.875, 1.75, 1.5 and 1 times the step.
-        let squares = 1.875_f64.powi(2) + 1.75_f64.powi(2) + 1.5_f64.powi(2) + 1.0;
-        assert!((gain(&averaged(0.5, 3), 4) - 2.0 * squares.sqrt()).abs() < 1e-12);
+        let steps = plan.gradients();
+        let moved = |step: u32, point: u32| {
+            let since = (point - step) as i32 + 1;
+            rate * (1.0 - momentum.powi(since)) / (1.0 - momentum)
+        };
+        let of_step = |step: u32| {
+            let points = from.max(step)..steps;
+            points.map(|point| moved(step, point)).sum::<f64>() / f64::from(steps - from)
+        };
+        let expected = (0..steps)
+            .map(|step| of_step(step).powi(2))
+            .sum::<f64>()
+            .sqrt();
+        let found = gain_at(&plan, &settings, 0.0);
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
+        assert!(gain(&plan) >= found);
+    }
+
+    /// Noise of batches cancels where steps add up: the result moves by much less than the same noise in
+    /// independent steps would move it.
+    #[test]
+    fn tied_noise_cancels_where_steps_add_up() {
+        let plan = plan_of(30_000);
+        assert_eq!((plan.passes().passes(), plan.passes().batches()), (4, 16));
+        let settings = plan.settings();
+        let Method::Averaged { rate, momentum, .. } = settings.method else {
+            panic!("{settings:?}");
+        };
+        let independent = 16.0 * rate / (1.0 - momentum) * 64f64.sqrt();
+        assert!(
+            gain(&plan) < 0.25 * independent,
+            "{} {independent}",
+            gain(&plan)
+        );
     }
 
     /// The same rows trained many times with fresh noise: no effect varies more than is said, and
@@ -163,8 +222,8 @@ mod tests {
             optimiser.beta().to_vec()
         };
         let betas: Vec<Vec<f64>> = (0..RUNS).map(train).collect();
-        let of_sum = privacy.noise_in_rows(&plan, providers);
-        let gain = gain(&plan.settings().method, plan.gradients());
+        let of_sum = privacy.noise_opened(&plan, providers);
+        let gain = gain(&plan);
         let said = of_sum / rows as f64 * gain;
         let deviation = |column: usize| {
             let mean = betas.iter().map(|b| b[column]).sum::<f64>() / RUNS as f64;

@@ -19,10 +19,9 @@ pub(super) fn stopped(fit: &ClassFit, method: &Method, names: &[String]) -> Stri
     let iterations = fit.iterations;
     let words = match fit.stop {
         Stop::Converged => format!("converged after {iterations} iterations{norm}."),
-        Stop::Iterations if matches!(method, Method::Averaged { .. }) => format!(
-            "ran its {iterations} planned iterations; the model averages the last {} %.",
-            averaged_percent(method, iterations)
-        ),
+        Stop::Iterations if matches!(method, Method::Averaged { .. }) => {
+            planned(method, iterations)
+        }
         Stop::Iterations => format!(
             "stopped at the limit of {iterations} iterations, before it converged{norm}. More \
              iterations may help."
@@ -40,6 +39,26 @@ pub(super) fn stopped(fit: &ClassFit, method: &Method, names: &[String]) -> Stri
     match names.get(fit.positive as usize) {
         Some(name) if names.len() > 2 => format!("{name}: training {words}"),
         _ => format!("Training {words}"),
+    }
+}
+
+/// How a private training ended.
+fn planned(method: &Method, iterations: u32) -> String {
+    let averaged = averaged_percent(method, iterations);
+    match iterations / method.batches() as u32 {
+        passes if passes == iterations => {
+            format!(
+                "ran its {iterations} planned iterations; the model averages the last {averaged} %."
+            )
+        }
+        1 => format!(
+            "ran its {iterations} planned steps, one pass over the rows; the model averages the last \
+             {averaged} %, later ones more."
+        ),
+        passes => format!(
+            "ran its {iterations} planned steps, {passes} passes over the rows; the model averages the \
+             last {averaged} %, later ones more."
+        ),
     }
 }
 

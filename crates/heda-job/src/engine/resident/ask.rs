@@ -11,7 +11,9 @@
 //! 5. for every block: payload, and choices for a later one; then the sum.
 
 use super::shape::{Shape, TreeNumbers};
-use super::user::{UserAsked, UserChosen, UserPreprocessed, UserSession, UserSum, whole_sums};
+use super::user::{
+    OpenedChain, UserAsked, UserChosen, UserPreprocessed, UserSession, UserSum, whole_sums,
+};
 use super::{
     AHEAD_BLOCKS, CountNoise, count_noise, count_shape, encoding, evaluate, next_batch, tag,
     training_shape,
@@ -31,6 +33,7 @@ use heda_crypto::bits::signed;
 use heda_crypto::random::Randomness;
 use heda_crypto::transfer::{ChooserSetup, SetupSecond};
 use heda_learn::gradient::{Batch, Gradient};
+use heda_learn::private::{Passes, Unbanded};
 use heda_learn::resident::{Encoding, Weights};
 use heda_learn::scaling::Scaling;
 use rand_core::Rng;
@@ -51,6 +54,8 @@ pub(in super::super) struct Remote {
     pub(in super::super) randomness: Randomness,
     /// Asked for in advance: the first blocks of the batch that comes next if nothing changes.
     pending: Option<(Batch, VecDeque<Preprocess>)>,
+    /// In a private job, where this provider begins with its batches, and what was opened of earlier ones.
+    chain: Option<(usize, OpenedChain)>,
 }
 
 /// A block that was asked for in advance.
@@ -83,8 +88,9 @@ pub(in super::super) struct ResidentUser {
     open: Vec<usize>,
     /// Gradients and evaluations of the whole job.
     rounds: Rounds,
-    /// Whether the bias is a column of the rows.
-    private: bool,
+    /// In a private job how it goes over the rows, and estimates of the sums over earlier batches. The bias is a column of
+    /// its rows.
+    estimates: Option<(Passes, Unbanded)>,
     /// By what the coefficients of the last gradient were multiplied.
     shrunk: f64,
     /// The noise in counts of held-out rows, if there is any.
@@ -159,9 +165,19 @@ impl ResidentUser {
             session,
             counting,
             pending: None,
+            chain: None,
         });
+        let mut remotes: Vec<Remote> = remotes.collect();
+        let passes = terms.plan.map(|plan| plan.plan().passes().clone());
+        if let Some(passes) = &passes {
+            let parties = &terms.proposal.parties;
+            for (remote, identity) in remotes.iter_mut().zip(&parties.identities) {
+                let opened = OpenedChain::new(passes.clone());
+                remote.chain = Some((parties.place(identity), opened));
+            }
+        }
         Ok(Self {
-            remotes: remotes.collect(),
+            remotes,
             tables: Tables::new(terms.proposal, labels_as),
             shape,
             count_shape,
@@ -169,7 +185,7 @@ impl ResidentUser {
             encoding,
             open: terms.columns.open.clone(),
             rounds: terms.rounds(),
-            private: terms.proposal.job.privacy().is_some(),
+            estimates: passes.map(|passes| (passes, Unbanded::default())),
             shrunk: 1.0,
             count_noise: count_noise(terms),
         })
@@ -186,7 +202,7 @@ impl ResidentUser {
         } = ask;
         let shape = self.count_shape.of_tally(evaluation.tally);
         let mut beta = Zeroizing::new(beta.to_vec());
-        if self.private {
+        if self.estimates.is_some() {
             beta.insert(0, 0.0);
         }
         let weights =
@@ -204,9 +220,18 @@ impl ResidentUser {
 }
 
 impl Remote {
-    /// This provider's rows of a batch, block by block.
+    /// This provider's rows of a batch. Those of a private job begin elsewhere at each provider.
+    fn share(&self, batch: Batch) -> Range<usize> {
+        let part = match self.chain {
+            Some((place, _)) => batch.turned(place),
+            None => batch,
+        };
+        part.share(self.part.rows)
+    }
+
+    /// The same, block by block.
     fn blocks(&self, shape: &Shape, batch: Batch) -> Vec<Range<usize>> {
-        shape.blocks(batch.share(self.part.rows))
+        shape.blocks(self.share(batch))
     }
 
     fn receive_columns(&mut self, shape: &Shape, rows: usize) -> Result<Vec<u8>, RemoteError> {
@@ -250,6 +275,10 @@ impl Remote {
             chosen.open(shape, &payload, &mut sum)?;
         }
         let provider_share = self.channel.receive(tag::SUM, shape.sum_bytes())?;
+        let sum = match &mut self.chain {
+            Some((_, chain)) => chain.banded(round.iteration, sum),
+            None => sum,
+        };
         Ok(sum.close(shape, &provider_share)?)
     }
 
@@ -421,11 +450,9 @@ impl Remote {
 
 impl UserEngine for ResidentUser {
     fn gradient(&mut self, ask: GradientAsk<'_>) -> Result<Gradient, JobError> {
-        let parts = self.remotes.iter().map(|remote| remote.part.rows);
-        let rows: usize = parts.map(|rows| ask.batch.share(rows).len()).sum();
         let shape = self.shape.clone();
         let mut beta = Zeroizing::new(ask.beta.to_vec());
-        if self.private {
+        if self.estimates.is_some() {
             beta.insert(0, 0.0);
         }
         let weights =
@@ -451,11 +478,22 @@ impl UserEngine for ResidentUser {
         let sums = whole_sums(&shape, &parts).into_iter();
         let columns = sums.zip(self.encoding.payload());
         let unit = self.tables.of(ask.class, shape.resolution).unit();
+        let sum = columns
+            .map(|(sum, column)| sum as f64 * unit * column.unit)
+            .collect();
+        let all = self.remotes.iter().map(|remote| remote.part.rows);
+        let Some((passes, estimates)) = &mut self.estimates else {
+            let parts = self.remotes.iter().map(|remote| remote.share(ask.batch));
+            let rows = parts.map(|part| part.len()).sum();
+            return Ok(Gradient { sum, rows });
+        };
+        let mut sum = estimates.estimate(passes, ask.iteration, sum);
+        // Of all rows as of one batch: every row counts alike, whichever batch it is in.
+        let batches = f64::from(passes.batches());
+        sum.iter_mut().for_each(|sum| *sum *= batches);
         Ok(Gradient {
-            sum: columns
-                .map(|(sum, column)| sum as f64 * unit * column.unit)
-                .collect(),
-            rows,
+            sum,
+            rows: all.sum(),
         })
     }
 

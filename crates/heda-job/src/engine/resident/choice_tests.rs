@@ -220,7 +220,7 @@ fn audit(weaker: u64, places: Places, bits: Bits) -> GaussianFinding {
     let plan = PrivatePlan::new(20, WIDTH, "64".parse().unwrap(), delta).unwrap();
     let variance = Variance::new(plan.variance().get() / (weaker * weaker)).unwrap();
     let mut session = Private::new(variance);
-    audit_gaussian(plan.cost_of_gradient(), RUNS, 0.99, |world| {
+    audit_gaussian(plan.cost_of_pass(), RUNS, 0.99, |world| {
         session.evidence(world, places, bits)
     })
     .unwrap()

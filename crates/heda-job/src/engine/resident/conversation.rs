@@ -171,6 +171,7 @@ fn rows_of(kind: Kind, number: u64) -> (ProviderRows, Vec<Feature>) {
         labels: labels.to_vec(),
         held_out_grid: held_out_grid.to_vec(),
         held_out_labels: held_out_labels.to_vec(),
+        place: 0,
     };
     (rows, data.features().to_vec())
 }

@@ -297,7 +297,7 @@ fn a_private_job_pays_for_every_gradient_or_is_refused_as_a_whole() {
     let plan = privacy
         .plan(PrivateEncoding::new(&schema()).width())
         .unwrap();
-    let serve = |gradients: u64| within(&spec, plan.cost_of_gradient().times(gradients));
+    let serve = |gradients: u64| within(&spec, plan.cost_of_pass().times(gradients));
     let (whole, spent) = serve(u64::from(plan.gradients()));
     assert_eq!(whole, None);
     assert_eq!(spent, plan.cost());

@@ -21,6 +21,8 @@
 
 mod ask;
 #[cfg(test)]
+mod chain_tests;
+#[cfg(test)]
 mod cheat_tests;
 #[cfg(test)]
 mod choice_tests;
@@ -217,13 +219,14 @@ fn training_field(resolution: Resolution) -> Result<FieldBits, TransferError> {
 fn training_shape(terms: &Terms<'_>, encoding: &Encoding) -> Result<Shape, Unable> {
     let resolution = terms.proposal.job.resolution();
     let field = training_field(resolution)?;
-    let Some(noise) = noise(terms) else {
+    let (Some(noise), Some(plan)) = (noise(terms), terms.plan) else {
         let hidden = terms.columns.hidden.clone();
         return Ok(Shape::new(encoding, resolution, hidden, field));
     };
     let hidden = (0..encoding.width()).collect();
     Ok(Shape {
         noise_bits: noise.bits(),
+        bands_total: plan.plan().passes().bands_total(),
         ..Shape::new(encoding, resolution, hidden, field)
     })
 }

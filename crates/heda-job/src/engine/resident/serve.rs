@@ -9,7 +9,7 @@ use super::{
     AHEAD_BLOCKS, CountNoise, Noise, count_noise, count_shape, encoding, noise, payload, tag,
     training_shape,
 };
-use crate::closing::Closing;
+use crate::closing::{Chain, Closing};
 use crate::engine::label_encoding::Tables;
 use crate::engine::{GradientQuestion, ProviderEngine, ProviderRows, Terms};
 use crate::error::{PeerProblem, ServeError};
@@ -25,6 +25,14 @@ use std::ops::Range;
 const GRADIENT_MASK: &str = "resident gradient";
 const COUNTS_MASK: &str = "resident counts";
 
+/// Masks cancel only between providers that open the same steps together.
+pub(super) fn mask_purpose(iteration: u32, earliest: u32) -> String {
+    match iteration - earliest {
+        0 => GRADIENT_MASK.to_owned(),
+        before => format!("{GRADIENT_MASK} and {before} before"),
+    }
+}
+
 /// What a provider holds while a job runs.
 pub(in super::super) struct ResidentProvider {
     session: ProviderSession,
@@ -38,10 +46,14 @@ pub(in super::super) struct ResidentProvider {
     /// Whether the label is a number.
     numeric: bool,
     rows: Rows,
+    /// Where this provider begins with its batches.
+    place: usize,
     pub(super) held_out: Rows,
     /// Gradients and evaluations of the whole job.
     rounds: Rounds,
     noise: Option<Noise>,
+    /// In a private job the sums that later steps open again.
+    chain: Option<Chain>,
     count_noise: Option<CountNoise>,
     pub(super) randomness: Randomness,
     /// Made in advance: the first blocks of the batch that comes next if nothing changes.
@@ -109,18 +121,31 @@ impl ResidentProvider {
             },
             shape,
             row_bits: None,
+            place: rows.place,
             count_shape,
             rounds: terms.rounds(),
             noise: noise(terms),
+            chain: terms
+                .plan
+                .map(|plan| Chain::new(plan.plan().passes().clone())),
             count_noise: count_noise(terms),
             randomness: randomness.clone(),
             ready: None,
         })
     }
 
-    /// This provider's rows of a batch, block by block.
+    /// This provider's rows of a batch. Those of a private job begin elsewhere at each provider.
+    fn share(&self, batch: Batch) -> Range<usize> {
+        let part = match self.chain {
+            Some(_) => batch.turned(self.place),
+            None => batch,
+        };
+        part.share(self.rows.count())
+    }
+
+    /// The same, block by block.
     fn blocks(&self, batch: Batch) -> Vec<Range<usize>> {
-        self.shape.blocks(batch.share(self.rows.count()))
+        self.shape.blocks(self.share(batch))
     }
 
     /// R1 and R2 for a block, whenever its gradient is asked for.
@@ -222,7 +247,7 @@ impl ProviderEngine for ResidentProvider {
         ask: GradientQuestion,
         closing: Closing<'_>,
     ) -> Result<(), ServeError> {
-        let share = ask.batch.share(self.rows.count());
+        let share = self.share(ask.batch);
         let shape = self.shape_for(ask.row_bits, share.len())?;
         let blocks = self.blocks(ask.batch);
         let answered = self.answer_blocks(channel, &shape, ask, &blocks)?;
@@ -239,7 +264,14 @@ impl ProviderEngine for ResidentProvider {
             .randomness
             .fork("resident noise", ask.iteration.into())?;
         let noise = self.noise.as_ref().map(|noise| noise.of_answer(rng));
-        let closed = closing.close(sum, GRADIENT_MASK, noise)?;
+        let (sum, purpose) = match &mut self.chain {
+            Some(chain) => {
+                let (opened, earliest) = chain.banded(ask.iteration, sum);
+                (opened, mask_purpose(ask.iteration, earliest))
+            }
+            None => (sum, GRADIENT_MASK.to_owned()),
+        };
+        let closed = closing.close(sum, &purpose, noise)?;
         channel.send(tag::SUM, &payload::write_sums(&shape, &closed))?;
         self.ready = next;
         Ok(())

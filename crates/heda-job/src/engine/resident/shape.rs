@@ -26,8 +26,10 @@ pub(super) struct Shape {
     pub(super) kinds: Vec<ColumnKind>,
     /// The largest payload of a row, bias first.
     pub(super) largest: Vec<u32>,
-    /// Noise in a sum has fewer bits; nought without noise.
+    /// Noise in a sum has fewer bits; zero without noise.
     pub(super) noise_bits: u32,
+    /// What is opened is at most so many times as large as the sum over a batch.
+    pub(super) bands_total: u32,
     /// Columns that the data user does not know.
     pub(super) hidden: Vec<usize>,
     /// All providers together have fewer than 2^`row_bits` rows in a batch.
@@ -92,6 +94,7 @@ impl Shape {
             kinds: encoding.kinds(),
             largest: payload.map(|column| column.largest).collect(),
             noise_bits: 0,
+            bands_total: 1,
             hidden,
             row_bits: 0,
             tables: 1,
@@ -217,11 +220,12 @@ impl Shape {
 
     /// Bits of the sums, bias first.
     pub(super) fn sum_bits(&self) -> Vec<u32> {
-        // A weight is below 2^b and there are fewer than 2^row_bits of them; one bit for the sign.
-        // A data user may name any number of rows.
+        // A weight is below 2^b and there are fewer than 2^row_bits of them; one bit for the sign. Bands add up to what is
+        // opened at once. A data user may name any number of rows.
+        let banded = self.bands_total.next_power_of_two().trailing_zeros();
         let count = self
             .row_bits
-            .saturating_add(self.resolution.code_bits() + 1);
+            .saturating_add(self.resolution.code_bits() + 1 + banded);
         let column = |largest: &u32| {
             let exact = count.saturating_add(largest.next_power_of_two().trailing_zeros());
             match self.noise_bits {

@@ -10,8 +10,10 @@ use heda_crypto::bits::signed;
 use heda_crypto::transfer::{
     Chooser, ChosenBits, ChosenIndices, RandomBits, RandomIndices, TreeLabel, TreeOffers, path_bits,
 };
+use heda_learn::private::Passes;
 use heda_learn::resident::Weights;
 use rand_core::CryptoRng;
+use std::collections::VecDeque;
 use zeroize::Zeroizing;
 
 /// What the data user keeps from gradient to gradient.
@@ -201,7 +203,7 @@ impl UserSum {
         }
     }
 
-    fn add(&mut self, words: &[u64]) {
+    pub(super) fn add(&mut self, words: &[u64]) {
         for (sum, word) in self.sums.iter_mut().zip(words) {
             *sum = sum.wrapping_add(*word);
         }
@@ -212,6 +214,40 @@ impl UserSum {
         let provider_share = exactly("the sum", message, shape.sum_bytes())?;
         self.add(&payload::read_sums(shape, provider_share));
         Ok(self.sums.to_vec())
+    }
+}
+
+/// What was opened of one provider's earlier sums in a private job, as far as later steps open them again.
+pub(super) struct OpenedChain {
+    passes: Passes,
+    before: VecDeque<(u32, UserSum)>,
+}
+
+impl OpenedChain {
+    /// Before the first step of a session.
+    pub(super) fn new(passes: Passes) -> Self {
+        let before = VecDeque::new();
+        Self { passes, before }
+    }
+
+    /// What belongs to the Q of a step, which has earlier sums in it by their bands.
+    pub(super) fn banded(&mut self, iteration: u32, own: UserSum) -> UserSum {
+        let first = self.passes.first_of_chain(iteration);
+        self.before.retain(|(earlier, _)| *earlier >= first);
+        let mut opened = UserSum {
+            sums: Zeroizing::new(vec![0; own.sums.len()]),
+        };
+        self.before.push_back((iteration, own));
+        for (earlier, sum) in &self.before {
+            let band = u64::from(self.passes.band(iteration - earlier));
+            let words: Vec<u64> = sum
+                .sums
+                .iter()
+                .map(|word| word.wrapping_mul(band))
+                .collect();
+            opened.add(&words);
+        }
+        opened
     }
 }
 

@@ -14,7 +14,7 @@ use crate::identity::fingerprint::PeerFingerprint;
 use crate::identity::trust::PeerIdentity;
 use heda_dp::epsilon::Epsilon;
 use heda_dp::gdp::Cost;
-use heda_learn::private::{PlanError, PrivatePlan};
+use heda_learn::private::PlanError;
 use request::{Count, batch_rows, count, well_formed};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -53,10 +53,8 @@ pub struct Grant {
     pub lifetime_most: u64,
     /// Known providers among the others.
     pub known_co_providers: u64,
-    /// What one gradient of a private job costs a row.
-    pub private_gradient: Option<Cost>,
-    /// What the moments that it buys cost, once.
-    pub private_moments: Cost,
+    /// What a private job costs a row.
+    pub private: Option<Cost>,
 }
 
 impl Policy {
@@ -114,10 +112,7 @@ impl Policy {
             gradient: u64::try_from(count.gradient).unwrap_or(u64::MAX),
             lifetime_most: self.lifetime_most(&count),
             known_co_providers: self.known_co_providers(request),
-            private_moments: plan
-                .as_ref()
-                .map_or(Cost::ZERO, PrivatePlan::cost_of_moments),
-            private_gradient: plan.map(|plan| plan.cost_of_gradient()),
+            private: plan.map(|plan| plan.cost()),
         })
     }
 

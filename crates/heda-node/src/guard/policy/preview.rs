@@ -6,6 +6,7 @@ use crate::guard::ledger::PrivateReport;
 use crate::identity::trust::PeerIdentity;
 use heda_dp::gdp::Cost;
 use heda_job::proposal::Privacy;
+use heda_learn::private::PrivatePlan;
 use std::fmt::Write as _;
 
 impl Policy {
@@ -103,10 +104,10 @@ impl Policy {
         };
         let _ = writeln!(
             text,
-            "  promise: epsilon {} at delta {} for everything that {} gradients reveal of a row",
+            "  promise: epsilon {} at delta {} for everything that {} reveal of a row",
             promise.epsilon,
             promise.delta,
-            plan.all_gradients()
+            steps(&plan)
         );
         if let (Some(account), Some(cap)) = (account, self.limits.private_cap()) {
             let of = |cost: Cost| match cost.epsilon(cap.delta) {
@@ -141,8 +142,8 @@ impl Policy {
         let _ = writeln!(
             text,
             "  noise: counts on that of {} others besides its own, or of fewer if a provider counts on \
-             fewer. By how many are counted on, its deviation in each number of a gradient, where a row \
-             adds 1 at most: {}",
+             fewer. By how many are counted on, its deviation in each number of a gradient, as a \
+             multiple of what a row can add: {}",
             promise.counts_on(all).min(most),
             choices.collect::<Vec<_>>().join(", ")
         );
@@ -152,5 +153,15 @@ impl Policy {
         if let Some(foreseen) = promise.foresee(&plan, all, held_out) {
             let _ = writeln!(text, "  evaluation: {foreseen}");
         }
+    }
+}
+
+/// How a private job goes over the rows, in words.
+fn steps(plan: &PrivatePlan) -> String {
+    let (steps, passes) = (plan.all_gradients(), plan.all_passes());
+    match (plan.passes().batches(), passes) {
+        (1, _) => format!("{steps} gradients"),
+        (_, 1) => format!("{steps} gradients in 1 pass over the rows"),
+        _ => format!("{steps} gradients in {passes} passes over the rows"),
     }
 }

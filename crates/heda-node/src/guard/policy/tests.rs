@@ -338,7 +338,7 @@ fn a_private_job_is_judged_by_its_promise() {
     let grant = evaluate(&policy, &private_request(Some(0))).unwrap();
     let request = private_request(Some(0));
     let plan = facts().plan(&request.privacy.unwrap()).unwrap();
-    assert_eq!(grant.private_gradient, Some(plan.cost_of_gradient()));
+    assert_eq!(grant.private, Some(plan.cost()));
     let required = private_policy("privacy_required = true");
     let exact = JobRequest {
         privacy: None,
