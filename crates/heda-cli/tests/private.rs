@@ -105,7 +105,7 @@ fn a_private_job_between_processes_until_its_budget_is_spent() {
     assert!(spent > 0.99 && spent <= 1.0, "{spent}");
 
     // A job whose sums are exact is not served.
-    let exact = job.split("\n# What is promised").next().unwrap();
+    let exact = job.split("\n[privacy]").next().unwrap();
     fs::write(here.join("user/exact.toml"), exact).unwrap();
     let words = ends_with(
         3,

@@ -91,11 +91,8 @@ fn a_data_user_is_told_its_own_room_or_none() {
             left < all.epsilon(cap.delta).unwrap().to_f64() - 0.3,
             "{left}"
         );
-        let next = JobKey {
-            peer: identity("user").fingerprint(),
-            id: "next".into(),
-        };
         let ledger = world.hospitals[number].ledger();
+        let next = opened(&ledger, "user", "next");
         let held = |epsilon: f64| {
             let epsilon = format!("{epsilon:.4}").parse().unwrap();
             let cost = Cost::for_guarantee(epsilon, cap.delta);
@@ -125,7 +122,7 @@ fn a_refusal_does_not_tell_what_others_have_spent_and_set_aside() {
             persons: false,
         };
         ledger
-            .hold(&other_job(&ledger), "biopsies", most, &cap())
+            .hold(&opened(&ledger, "other", "other"), "biopsies", most, &cap())
             .unwrap();
         let job = NetworkJob {
             spec: private_spec(1, privacy()),
@@ -137,20 +134,20 @@ fn a_refusal_does_not_tell_what_others_have_spent_and_set_aside() {
     }
 }
 
-/// Another job of another data user, recorded at a provider.
-fn other_job(ledger: &Ledger) -> JobKey {
-    let other = JobKey {
-        peer: identity("other").fingerprint(),
-        id: "other".into(),
+/// A job of a data user, recorded at a provider.
+fn opened(ledger: &Ledger, user: &str, id: &str) -> JobKey {
+    let job = JobKey {
+        peer: identity(user).fingerprint(),
+        id: id.into(),
     };
     let terms = JobTerms {
-        label: "other".into(),
+        label: user.into(),
         data_set: "biopsies".into(),
         engine: "resident".into(),
         request: "x".into(),
     };
-    ledger.open_job(&other, &terms).unwrap();
-    other
+    ledger.open_job(&job, &terms).unwrap();
+    job
 }
 
 #[test]
@@ -167,7 +164,7 @@ fn what_a_job_has_set_aside_nobody_else_spends() {
         }
         let clock = Arc::new(heda_node::system::clock::SystemClock);
         let ledger = Ledger::open(&config.ledger_place(), clock).unwrap();
-        let other = other_job(&ledger);
+        let other = opened(&ledger, "other", "other");
         let spent = ledger.private("biopsies", Some(&cap())).unwrap().spent;
         let left = cap().total().minus(spent).unwrap();
         let beside = cap().total().minus(plan().cost()).unwrap();
@@ -232,7 +229,10 @@ fn a_provider_decides_what_it_serves_and_whose_noise_it_counts_on() {
 
 /// A job of which one line is cut wherever it falls, and how many of its answers were lost.
 fn cut_everywhere(privacy: Privacy) -> (World, Outcome) {
-    let world = world(CAP);
+    let mut world = world(CAP);
+    for hospital in &mut world.hospitals {
+        hospital.iterations_per_job = 100;
+    }
     let daemons: Vec<Running> = world.hospitals.iter().map(Hospital::serve).collect();
     let cuts: Vec<usize> = (0..40).map(|n| 20_000 + 9_973 * n % 400_000).collect();
     let line = Proxy::cut_at(daemons[1].address, &cuts);

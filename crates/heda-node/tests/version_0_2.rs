@@ -9,7 +9,7 @@ use common::*;
 use heda_dp::gdp::Cost;
 use heda_job::guard::AgreedPlan;
 use heda_node::guard::ledger::{
-    JobKey, LEDGER_VERSION, Ledger, LedgerError, LedgerPlace, PrivateCap, Whose,
+    JobKey, JobTerms, LEDGER_VERSION, Ledger, LedgerError, LedgerPlace, PrivateCap, Whose,
 };
 use heda_node::system::clock::{ManualClock, Timestamp};
 use rusqlite::types::Value as Cell;
@@ -160,6 +160,13 @@ fn a_ledger_of_version_0_2_is_taken_over_with_all_that_it_charged() {
         cost,
         persons: false,
     };
+    let terms = JobTerms {
+        label: "user".into(),
+        data_set: DATA_SET.into(),
+        engine: "resident".into(),
+        request: "x".into(),
+    };
+    ledger.open_job(&key("next"), &terms).unwrap();
     let refused = ledger.hold(&key("next"), DATA_SET, plan(more), &cap);
     let refused = refused.unwrap_err();
     let whose = Whose::User;

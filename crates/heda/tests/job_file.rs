@@ -104,7 +104,7 @@ fn what_else_contradicts_itself_is_refused_with_the_remedy() {
         ),
         ("encrypt = []", "nothing to train on"),
         ("iota = 99", "choose 0 to 9"),
-        ("held_out = 0.95", "0.95; it must be 0 to 0.9"),
+        ("held_out = 0.95", "0.95; it must be a number from 0 to 0.9"),
         (
             "penalty = \"auto\"\nheld_out = 0.0",
             "rows held out to choose by",

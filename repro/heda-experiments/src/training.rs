@@ -367,6 +367,7 @@ mod tests {
 
     #[test]
     fn a_job_and_its_simulation_fill_a_row_each() {
+        heda_mechanisms::register();
         let folder = tempfile::tempdir().unwrap();
         let mut sheet = Sheet::open(folder.path(), &RUNS).unwrap();
         let setting = Setting {

@@ -109,11 +109,8 @@ impl PairwiseEngine for Paper {
         usual_settings(training_rows)
     }
 
-    fn check_options(&self, options: &BTreeMap<String, u64>) -> Result<(), String> {
-        match options.keys().find(|name| *name != KEY_BITS_OPTION) {
-            Some(name) => Err(format!("it has no option {name}, only {KEY_BITS_OPTION}")),
-            None => Ok(()),
-        }
+    fn options(&self) -> &'static [&'static str] {
+        &[KEY_BITS_OPTION]
     }
 
     fn check(&self, part: &PartTerms<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {

@@ -7,6 +7,7 @@ use heda::local_job::{LocalJob, Rest};
 use heda::report;
 use heda::{Bundle, Coding, Engine, Epsilon, Goal, Iota, Randomness, Score, Spending};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 /// Train and evaluate a classifier under encryption, on a bundled data set
 ///
@@ -102,13 +103,10 @@ impl DemoArguments {
 }
 
 /// A number, or `auto` where the program has a rule for that.
-fn spending(text: &str) -> Result<Spending, String> {
+fn spending(text: &str) -> Result<Spending, <Epsilon as FromStr>::Err> {
     match text {
         "auto" => Ok(Spending::Automatic),
-        number => match number.parse() {
-            Ok(epsilon) => Ok(Spending::Total(epsilon)),
-            Err(error) => Err(format!("{error}")),
-        },
+        number => number.parse().map(Spending::Total),
     }
 }
 

@@ -217,6 +217,8 @@ fn candidates() -> Vec<Value> {
         json!(["x1", "kind", "x0", "x2"]),
         json!({"middle": 0.25, "deviation": 0.5}),
         json!("classes"),
+        // Options of an engine that has none.
+        json!({}),
     ]
 }
 

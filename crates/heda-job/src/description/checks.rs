@@ -116,12 +116,12 @@ impl Features {
 
 impl ExactTraining {
     fn check(&self) -> Result<(), JobFault> {
-        let known = self.engine.check_options(&self.engine_options);
-        known.map_err(|reason| {
-            let engine = self.engine;
-            JobFault::EngineOptions { engine, reason }
-        })?;
-        self.check_weights()
+        let (engine, known) = (self.engine, self.engine.options());
+        let stranger = |name: &&String| !known.contains(&name.as_str());
+        match self.engine_options.keys().find(stranger).cloned() {
+            Some(name) => Err(JobFault::EngineOption { engine, name }),
+            None => self.check_weights(),
+        }
     }
 
     fn check_weights(&self) -> Result<(), JobFault> {

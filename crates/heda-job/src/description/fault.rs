@@ -32,13 +32,13 @@ pub enum JobFault {
     /// Something that does not go with a choice of the penalty.
     #[error("choosing the penalty needs {0}")]
     Choice(&'static str),
-    /// Options that the engine does not have.
-    #[error("engine {engine} cannot use its engine_options: {reason}")]
-    EngineOptions {
+    /// An option that the engine does not have.
+    #[error("engine {engine} has no option {name}: {}", options(*engine))]
+    EngineOption {
         /// Which engine.
         engine: Engine,
-        /// What it says.
-        reason: String,
+        /// What it does not have.
+        name: String,
     },
     /// Not one weight a class.
     #[error("{found} weights for {classes} classes; give one for each class")]
@@ -136,5 +136,13 @@ impl JobFault {
     pub(crate) fn version(theirs: u32) -> Self {
         let ours = PROTOCOL_VERSION;
         Self::Version { theirs, ours }
+    }
+}
+
+/// What an engine has, in words.
+fn options(engine: Engine) -> String {
+    match engine.options() {
+        [] => "leave out engine_options".to_owned(),
+        known => format!("engine_options may have {}", known.join(", ")),
     }
 }

@@ -26,7 +26,6 @@ pub(crate) use traits::{
 use heda_learn::optimise::Settings;
 use heda_learn::reference::{FileValue, Form};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{PoisonError, RwLock};
@@ -107,13 +106,9 @@ impl Engine {
         self.0.map(|engine| engine.usual_settings(training_rows))
     }
 
-    /// Looks at the options that a job has for it.
-    pub(crate) fn check_options(self, options: &BTreeMap<String, u64>) -> Result<(), String> {
-        match (self.0, options.keys().next()) {
-            (Some(engine), _) => engine.check_options(options),
-            (None, None) => Ok(()),
-            (None, Some(name)) => Err(format!("it has no option {name}")),
-        }
+    /// Names of the options that a job may have for it.
+    pub(crate) fn options(self) -> &'static [&'static str] {
+        self.0.map_or(&[], |engine| engine.options())
     }
 
     /// The one place where a name becomes an engine.
@@ -205,13 +200,5 @@ mod tests {
             "{words}"
         );
         assert!(words.contains("heda-repro also has paper"), "{words}");
-    }
-
-    #[test]
-    fn engine_resident_has_no_options() {
-        assert_eq!(Engine::RESIDENT.check_options(&BTreeMap::new()), Ok(()));
-        let some = BTreeMap::from([("size".to_owned(), 1)]);
-        let refused = Engine::RESIDENT.check_options(&some).unwrap_err();
-        assert_eq!(refused, "it has no option size");
     }
 }

@@ -25,7 +25,6 @@ use heda_learn::grid::Grid;
 use heda_learn::optimise::Settings;
 use heda_learn::resident::Resolution;
 use heda_learn::scaling::Scaling;
-use std::collections::BTreeMap;
 
 /// An error of an engine, in its own words.
 type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -45,11 +44,10 @@ pub trait PairwiseEngine: Send + Sync {
     /// How it trains so many rows where nothing else is said.
     fn usual_settings(&self, training_rows: usize) -> Settings;
 
-    /// Looks at the options that a job has for it, its `[engine_options]`.
-    ///
-    /// # Errors
-    /// If it does not know one, or cannot work with its value.
-    fn check_options(&self, options: &BTreeMap<String, u64>) -> Result<(), String>;
+    /// Names of the options that a job may have for it, in its `[engine_options]`.
+    fn options(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Whether one provider's part can be done. Both sides ask before anything is paid for.
     ///
@@ -163,6 +161,7 @@ pub trait PairwiseProvider {
 
 /// Why an engine stopped.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PairFailure {
     /// The conversation broke.
     #[error(transparent)]

@@ -37,11 +37,8 @@ impl PairwiseEngine for Clear {
         lbfgs(3)
     }
 
-    fn check_options(&self, options: &BTreeMap<String, u64>) -> Result<(), String> {
-        match options.keys().find(|name| *name != "most_rows") {
-            Some(name) => Err(format!("it has no option {name}")),
-            None => Ok(()),
-        }
+    fn options(&self) -> &'static [&'static str] {
+        &["most_rows"]
     }
 
     fn check(&self, part: &PartTerms<'_>) -> Result<(), Box<dyn Error + Send + Sync>> {
@@ -197,7 +194,7 @@ fn options_are_the_engines_own_and_part_of_the_job() {
         plain.with(|raw| raw.engine_options = options)
     };
     let refused = option("colour", 1).unwrap_err().to_string();
-    assert!(refused.contains("it has no option colour"), "{refused}");
+    assert!(refused.contains("has no option colour"), "{refused}");
     let (many, few) = (
         option("most_rows", 100).unwrap(),
         option("most_rows", 50).unwrap(),

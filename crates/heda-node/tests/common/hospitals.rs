@@ -55,6 +55,7 @@ pub struct Hospital {
     /// Further lines under `[limits]`.
     pub limits: String,
     pub iterations_per_day: u64,
+    pub iterations_per_job: u64,
     /// Sessions at once.
     pub sessions: usize,
     pub place: usize,
@@ -70,6 +71,7 @@ impl Hospital {
             folder,
             limits: String::new(),
             iterations_per_day: 100,
+            iterations_per_job: 30,
             sessions: 8,
             identity: identity(NAMES[place]),
             user: user.clone(),
@@ -101,11 +103,12 @@ impl Hospital {
             "identity = \"identity\"\ndata_set = \"biopsies\"\ndata = \"rows.csv\"\n\
              schema = \"{}\"\nlisten = \"127.0.0.1:0\"\nstore = \".\"\n[[allow]]\n\
              name = \"user\"\nfingerprint = \"{}\"\n{more}{known}[limits]\nepsilon_total = {}\n\
-             rows_per_batch_min = 50\niterations_per_job = 30\niterations_per_day = {}\n\
+             rows_per_batch_min = 50\niterations_per_job = {}\niterations_per_day = {}\n\
              known_co_providers_min = 1\nrevealed_per_unknown_max = 0.5\n{}\n",
             schema_path().display(),
             self.user.fingerprint(),
             self.epsilon_total,
+            self.iterations_per_job,
             self.iterations_per_day,
             self.limits,
         );

@@ -7,7 +7,6 @@ use heda_job::engine::{
     register,
 };
 use heda_learn::optimise::Settings;
-use std::collections::BTreeMap;
 
 struct Unable;
 
@@ -33,10 +32,6 @@ impl PairwiseEngine for Unable {
 
     fn usual_settings(&self, _: usize) -> Settings {
         Settings::lbfgs()
-    }
-
-    fn check_options(&self, _: &BTreeMap<String, u64>) -> Result<(), String> {
-        Ok(())
     }
 
     fn check(&self, _: &PartTerms<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {

@@ -15,8 +15,7 @@ use super::user::{
     OpenedChain, UserAsked, UserChosen, UserPreprocessed, UserSession, UserSum, whole_sums,
 };
 use super::{
-    AHEAD_BLOCKS, CountNoise, count_noise, count_shape, encoding, evaluate, next_batch, tag,
-    training_shape,
+    AHEAD_BLOCKS, CountNoise, count_noise, count_shape, encoding, next_batch, tag, training_shape,
 };
 use crate::engine::label_encoding::{LabelEncoding, Tables};
 use crate::engine::{
@@ -27,7 +26,7 @@ use crate::histogram::{Histogram, NoisyCounts};
 use crate::message::{Command, Message};
 use crate::parallel::{Party, RemoteError, ask_all};
 use crate::regression_metrics::ErrorSum;
-use crate::rounds::{Evaluation, Rounds};
+use crate::rounds::Rounds;
 use heda_blocks::channel::Channel;
 use heda_crypto::bits::signed;
 use heda_crypto::random::Randomness;
@@ -81,7 +80,7 @@ pub(in super::super) struct ResidentUser {
     pub(super) shape: Shape,
     pub(super) count_shape: Shape,
     tables: Tables,
-    encoding: Encoding,
+    pub(super) encoding: Encoding,
     /// What rows hold as a rule: the scores of a gradient are not made room for beyond it.
     pub(super) likely: Encoding,
     /// Columns that it knows.
@@ -90,7 +89,7 @@ pub(in super::super) struct ResidentUser {
     rounds: Rounds,
     /// In a private job how it goes over the rows, and estimates of the sums over earlier batches. The bias is a column of
     /// its rows.
-    estimates: Option<(Passes, Unbanded)>,
+    pub(super) estimates: Option<(Passes, Unbanded)>,
     /// By what the coefficients of the last gradient were multiplied.
     shrunk: f64,
     /// The noise in counts of held-out rows, if there is any.
@@ -189,33 +188,6 @@ impl ResidentUser {
             shrunk: 1.0,
             count_noise: count_noise(terms),
         })
-    }
-}
-
-impl ResidentUser {
-    /// Steps E1 to E4 with all providers: sums of counts, modulo 2^`row_bits`.
-    fn count(&mut self, ask: EvaluationAsk<'_>) -> Result<(Shape, Vec<u64>), JobError> {
-        let EvaluationAsk {
-            evaluation,
-            beta,
-            step,
-        } = ask;
-        let shape = self.count_shape.of_tally(evaluation.tally);
-        let mut beta = Zeroizing::new(beta.to_vec());
-        if self.estimates.is_some() {
-            beta.insert(0, 0.0);
-        }
-        let weights =
-            Weights::new(&beta, &self.encoding, shape.resolution).map_err(Defect::Coefficients)?;
-        let parts = ask_all(&mut self.remotes, |remote| {
-            remote.count(&shape, &weights, (evaluation, step))
-        })?;
-        let sum = |place: usize| {
-            let all = parts.iter().map(|part| part[place]);
-            all.fold(0u64, u64::wrapping_add)
-        };
-        let sums = (0..shape.counts()).map(sum).collect();
-        Ok((shape, sums))
     }
 }
 
@@ -410,41 +382,6 @@ impl Remote {
             }
         }
         Ok(known)
-    }
-
-    /// Steps E1 to E4 but for the sum over providers.
-    fn count(
-        &mut self,
-        shape: &Shape,
-        weights: &Weights,
-        (ask, step): (Evaluation, u32),
-    ) -> Result<Vec<u64>, RemoteError> {
-        let rows = ask.rows.of(self.part.held_out).len();
-        let number = ask.number;
-        let mut rng = self.randomness.fork("resident held-out", number.into())?;
-        Command::Evaluate { step, number }.send(&mut self.channel)?;
-        // E1
-        let numbers = TreeNumbers::Evaluation { number };
-        let (message, preprocess) = self.counting.preprocess(shape, rows, numbers, &mut rng)?;
-        self.channel.send(tag::PREPROCESS, &message)?;
-        let length = shape.column_bytes(rows).iter().sum();
-        let columns = self.channel.receive(tag::COLUMNS, length)?;
-        let ready = preprocess.open(shape, rows, &columns)?;
-        // E2
-        let [borrow_bytes, lane_bytes] = evaluate::table_bytes(shape, rows);
-        let (question, borrowing) = ready.ask_borrow(shape, weights, rows)?;
-        self.channel.send(tag::QUESTION, &question)?;
-        let borrows = self.channel.receive(tag::SYMBOLS, borrow_bytes)?;
-        // E3
-        let (question, laning) = borrowing.ask_lane(shape, &borrows)?;
-        self.channel.send(tag::QUESTION, &question)?;
-        let lanes = self.channel.receive(tag::SYMBOLS, lane_bytes)?;
-        // E4
-        let (choices, counting) = laning.choose(shape, &lanes)?;
-        self.channel.send(tag::CHOICES, &choices)?;
-        let length = evaluate::payload_bytes(shape, rows);
-        let payload = self.channel.receive(tag::PAYLOAD, length)?;
-        Ok(counting.counts(shape, &payload)?)
     }
 }
 

@@ -20,6 +20,7 @@
 //! | what moves the messages | `serve.rs`, `ask.rs` |
 
 mod ask;
+mod ask_counts;
 #[cfg(test)]
 mod chain_tests;
 #[cfg(test)]
