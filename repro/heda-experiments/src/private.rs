@@ -35,6 +35,7 @@ use heda_learn::private::{
 };
 use heda_learn::resident::{Position, RowCoins};
 use heda_learn::schema::Schema;
+use heda_learn::split::shuffle;
 use heda_learn::table::TableReader;
 use rand_core::{CryptoRng, Rng};
 use rayon::prelude::*;
@@ -327,7 +328,15 @@ fn privately(
         Some(variance) => bought(schema, training, variance, &mut moment_noise)?,
         None => PrivateEncoding::new(schema),
     };
-    let rows = [encoding.rows(training, 1).map_err(bug)?];
+    // As a provider orders them: in files rows are often sorted, and batches would be.
+    let mut order: Vec<usize> = (0..training.rows()).collect();
+    shuffle(
+        &mut order,
+        &mut randomness.fork("order", split).map_err(bug)?,
+    );
+    let rows = [encoding
+        .rows(&training.select_rows(&order), 1)
+        .map_err(bug)?];
     let variance = match arm {
         Arm::Collusion => three_shares(plan.variance())?,
         _ => plan.variance(),
