@@ -39,7 +39,7 @@ def table(head, body):
 
 def without_an_answer(ours):
     """Accuracy with one answer lost less that with the same noise and all answers, by length of the job."""
-    groups = {"8 to 20": (8, 20), "21 to 40": (21, 40), "41 to 60": (41, 60)}
+    groups = {"8 to 20": (8, 20), "21 to 40": (21, 40), "41 to 60": (41, 60), "64, over batches": (64, 64)}
     for title, (least, most) in groups.items():
         changes = []
         for (name, arm, epsilon), rows in ours.items():
