@@ -2,9 +2,9 @@
 //!
 //! A data user that tells providers different things must not get a sum: noise that one of them
 //! counts on would be missing. So a provider hears a message that all must get alike only through
-//! [`JobMasks::hear`], which adds its bytes to the masks: they cancel between providers that heard
+//! `JobMasks::hear`, which adds its bytes to the masks: they cancel between providers that heard
 //! the same from the proposal on, in the same order, and hide everything otherwise. That holds for
-//! every message that implements [`FromUser`] and every sum that is masked, also for those that are
+//! every message that implements `FromUser` and every sum that is masked, also for those that are
 //! not written yet. The proposal comes before the masks; providers sign it with their mask keys.
 
 use crate::error::PeerProblem;
