@@ -153,9 +153,12 @@ fn of_counts(confusion: &BinaryConfusion) -> Option<&'static str> {
     )
 }
 
+/// Coefficients that keep this part of their size are off by no more than rounding to the engine's grid.
+const ROUNDED: f64 = 0.995;
+
 /// That the coefficients of a model became too large for the engine, if they did.
 fn shrunk(fit: &ClassFit, names: &[String]) -> Option<String> {
-    let shrunk = fit.shrunk?;
+    let shrunk = fit.shrunk.filter(|shrunk| shrunk.least < ROUNDED)?;
     let whose = match names.get(fit.positive as usize) {
         Some(name) if names.len() > 2 => format!("{name}: the"),
         _ => "The".to_owned(),
